@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the verifier has to do for our programs with everything switched on: start-up is a feature. Counted in instructions, because time
- * says more about the machine. */
+/* The verifier's work for our programs with every option on: start-up time is a feature. Counted in instructions, because time depends
+ * more on the machine. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -21,8 +21,8 @@
 #include "runqslower.skel.h"
 #include "waking.skel.h"
 
-#define MAX_INSTRUCTIONS 110000u /* Linux 6.1 takes most: 102,210 for the scheduler's */
-#define MAX_RUNTIME_INSTRUCTIONS 60000u /* of one runtime's */
+#define MAX_INSTRUCTIONS 110000u /* Linux 6.1 needs most: 102,210 for the scheduler's */
+#define MAX_RUNTIME_INSTRUCTIONS 60000u /* of one runtime's program */
 #define MAX_PROGRAMS 8
 #define LOG_BYTES 65536
 
@@ -31,7 +31,7 @@ static int no_print(enum libbpf_print_level level, const char *fmt, va_list args
 	return 0;
 }
 
-/* The number behind `word` in the verifier's statistics; 0 when it does not stand there. */
+/* Returns the number behind `word` in the verifier's statistics; 0 if it is missing. */
 static unsigned long number_after(const char *log, const char *word)
 {
 	const char *at = strstr(log, word);
@@ -64,7 +64,7 @@ static struct profile_bpf *open_full(uint32_t nr_cpus)
 	return skeleton;
 }
 
-/* Loads an object and adds up what its programs took; 0: it does not load. */
+/* Loads an object and adds up its programs' instructions; 0: it does not load. */
 static unsigned long load(struct bpf_object *object)
 {
 	static char logs[MAX_PROGRAMS][LOG_BYTES];
@@ -110,7 +110,7 @@ struct part {
 	const void *(*bytes)(size_t *);
 };
 
-/* Alone, with maps of its own. */
+/* Opens a part alone, with maps of its own. */
 static struct bpf_object *open_part(const struct part *part)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = part->name);
@@ -125,7 +125,7 @@ static struct bpf_object *open_part(const struct part *part)
 	return object;
 }
 
-/* A runtime's program, for a tick or for a tracepoint. */
+/* Checks a runtime's program, for a tick or for a tracepoint. */
 static bool check_runtime(const struct part *part, const char *tracepoint)
 {
 	struct bpf_object *object = open_part(part);
@@ -142,7 +142,7 @@ static bool check_runtime(const struct part *part, const char *tracepoint)
 	return good;
 }
 
-/* A trigger's own program, as several kinds of it have it. */
+/* Checks a trigger's own program, which several kinds of trigger use. */
 static bool check_event(const struct trigger *trigger)
 {
 	struct event_bpf *skeleton = event_bpf__open();
@@ -170,7 +170,7 @@ static bool check_event(const struct trigger *trigger)
 	return good;
 }
 
-/* All of what is asked for, as this kernel has it. */
+/* Checks every option, as this kernel supports it. */
 static bool check_scheduler(const struct part *part)
 {
 	struct sonde_config all = { .version = SONDE_ABI_VERSION,
@@ -198,7 +198,7 @@ static bool check_scheduler(const struct part *part)
 		size_t size = 0;
 		void *value = knobs ? (void *)bpf_map__initial_value(knobs, &size) : NULL;
 
-		if (value && size >= sizeof(all)) /* the first in it */
+		if (value && size >= sizeof(all)) /* the first variable in it */
 			memcpy(value, &all, sizeof(all));
 		good = value && is_good(load(object), MAX_INSTRUCTIONS);
 		bpf_object__close(object);
@@ -206,7 +206,7 @@ static bool check_scheduler(const struct part *part)
 	return good;
 }
 
-/* Before Linux 5.12 the scheduler's events cannot be followed. */
+/* Before Linux 5.12 the scheduler's events cannot be traced. */
 static bool has_task_storage(void)
 {
 	struct utsname kernel;
@@ -215,7 +215,7 @@ static bool has_task_storage(void)
 	return !uname(&kernel) && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 && (major > 5 || (major == 5 && minor >= 12));
 }
 
-/* The run queue's programs; without task storage those that need none. */
+/* Checks the run queue's programs; without task storage only those that do not need it. */
 static bool check_run_queue(bool stacks)
 {
 	struct runq_bpf *skeleton = runq_bpf__open();
@@ -261,7 +261,7 @@ int main(void)
 	if (cpus_read("possible", NULL, &possible) || !(skeleton = open_full(possible.ids[possible.nr - 1] + 1)))
 		return 1;
 	good = is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
-	if (!good) { /* before Linux 6.18; before 6.1 maps must be allocated beforehand */
+	if (!good) { /* before Linux 6.18; before 6.1 maps must be preallocated */
 		profile_bpf__destroy(skeleton);
 		skeleton = open_full(possible.ids[possible.nr - 1] + 1);
 		if (!skeleton)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without the right to make BPF maps these tests fail, unless SONDE_TEST_NO_BPF=1 says that this machine cannot: then they are skipped
+/* Without the right to create BPF maps these tests fail. With SONDE_TEST_NO_BPF=1, which says that this machine cannot, they are skipped
  * (77). */
 #pragma once
 #include <bpf/bpf.h>

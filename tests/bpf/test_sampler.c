@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side without the walk: what it counts is what the ring gives, in as many readings as asked for. */
+/* The kernel side without the walk: it counts what the ring delivers, in as many readings as requested. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,11 +35,11 @@ static void a_reading_takes_as_many_as_asked_for(void **state)
 	assert_true(counters.recorded > FEW + 1);
 	assert_int_equal(sampler_read(sampler, FEW, count, &nr), 0);
 	assert_int_equal(nr, FEW);
-	assert_int_equal(sampler_read(sampler, UINT64_MAX, stop_at_once, NULL), -42); /* takes the record that it refuses */
+	assert_int_equal(sampler_read(sampler, UINT64_MAX, stop_at_once, NULL), -42); /* the refused record is consumed */
 	assert_int_equal(sampler_read(sampler, UINT64_MAX, count, &nr), 0);
 	assert_int_equal(nr, counters.recorded - 1);
 	assert_int_equal(sampler_read(sampler, UINT64_MAX, count, &nr), 0);
-	assert_int_equal(nr, counters.recorded - 1); /* nothing comes after the stop */
+	assert_int_equal(nr, counters.recorded - 1); /* nothing arrives after the stop */
 }
 
 static void every_tick_is_counted_once(void **state)
@@ -56,7 +56,7 @@ static void every_tick_is_counted_once(void **state)
 	assert_int_equal(sum, counters.ticks);
 }
 
-/* Samples all CPUs for a fifth of a second, idle ones, too; this one is busy. */
+/* Samples all CPUs for a fifth of a second, idle ones too. This one is busy. */
 static int set_up(void **state)
 {
 	struct event event;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The programs of the scheduler's events, on children whose waits are known. */
+/* The programs of the scheduler's events, on children with known waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ static void nap(uint64_t ns)
 		;
 }
 
-/* Forked children of this program would be left out as its helpers: they are named. */
+/* Forked children of this program would be left out as its helpers, so they are set as targets. */
 static void record(struct sampler_options *options, void (*work)(void *arg), void *arg, struct seen *seen)
 {
 	const struct sched_sink sink = sink_of(seen);
@@ -113,7 +113,7 @@ static void record(struct sampler_options *options, void (*work)(void *arg), voi
 	sampler_free(sampler);
 }
 
-/* A child that does `work` when it is told to, and not before. */
+/* A child that does `work` when it gets the go, and not before. */
 struct child {
 	pid_t pid;
 	int go;
@@ -184,7 +184,7 @@ static void a_sleeper(void **state)
 		assert_int_equal(seen.keys[i].tgid, child.pid);
 		if (seen.keys[i].syscall != SYS_clock_nanosleep)
 			continue;
-		if (seen.keys[i].state == SONDE_WAIT_PREEMPTED) { /* on its way to sleep, or back: it may have been time to go on by then */
+		if (seen.keys[i].state == SONDE_WAIT_PREEMPTED) { /* on its way to sleep, or back: the go may have arrived by then */
 			nr_preempted += seen.sums[i].nr_waits;
 			continue;
 		}
@@ -225,7 +225,7 @@ static void lives_on(void)
 	pause();
 }
 
-/* And is killed only behind the stop. */
+/* The child is killed only after the stop. */
 static void let_live(void *arg)
 {
 	const struct child *child = arg;
@@ -233,7 +233,7 @@ static void let_live(void *arg)
 	assert_int_equal(write(child->go, "g", 1), 1);
 	for (int i = 0; i < 30; i++) {
 		nap(10 * MS);
-		take(&seen); /* nothing is lost or counted twice where that is done while programs add */
+		take(&seen); /* nothing is lost or counted twice when the sums are taken while programs add */
 	}
 }
 
@@ -261,7 +261,7 @@ static void every_nanosecond(void **state)
 	}
 	assert_int_equal(running_ns + off_ns, seen.end_ns - seen.start_ns);
 	assert_true(running_ns > 10 * MS && others_ns > 10 * MS);
-	assert_in_range(seen.counters.unseen, 0, 8); /* hosts may hide switches */
+	assert_in_range(seen.counters.unseen, 0, 8); /* hosts may hide context switches */
 }
 
 static void let_all_live(void *arg)
@@ -343,7 +343,7 @@ static int note_piece(void *arg, const struct sonde_wait_piece *piece)
 	return note_time(cut.window, &piece->key, piece->sum.off_ns);
 }
 
-/* Threads that go on and off their CPUs all the time, whenever the border comes. */
+/* Threads that go on and off their CPUs all the time, at whatever time the border falls. */
 static void *passes_on(void *arg)
 {
 	const int *fds = arg;
@@ -389,7 +389,7 @@ static void cut_windows(void *arg)
 	}
 }
 
-/* How many windows of a thread, which it was there before and after, have all of its time, and how many have not. */
+/* Counts the windows of a thread, which existed before and after, that have all of its time, and those that have not. */
 static void count_whole(uint32_t *ret_nr_whole, uint32_t *ret_nr_other)
 {
 	*ret_nr_whole = *ret_nr_other = 0;
@@ -423,7 +423,7 @@ static void record_windows(bool of_child, uint32_t *ret_nr_whole, uint32_t *ret_
 	count_whole(ret_nr_whole, ret_nr_other);
 }
 
-/* Waits and times on a CPU that go on over a border are cut there: each nanosecond stands in one window. */
+/* Waits and times on a CPU that cross a border are split there: each nanosecond counts in one window. */
 static void windows_have_every_nanosecond(void **state)
 {
 	uint32_t nr_whole, nr_other;
@@ -432,7 +432,7 @@ static void windows_have_every_nanosecond(void **state)
 	assert_int_equal(nr_other, 0);
 	assert_true(nr_whole >= 2 * (NR_WINDOWS - 4));
 	record_windows(false, &nr_whole, &nr_other);
-	assert_true(nr_whole > 99 * nr_other); /* whose switches are hidden from us (docs/internals/waiting.md) */
+	assert_true(nr_whole > 99 * nr_other); /* threads with hidden switches (docs/internals/waiting.md) */
 }
 
 static int to_main[2];
@@ -470,7 +470,7 @@ static const struct sonde_wait_key *waker_of(const struct sonde_wait_key *key)
 	return NULL;
 }
 
-/* A reader is woken by who writes, a sleeper by an interrupt. */
+/* A reader is woken by the writer, a sleeper by an interrupt. */
 static void wakers(void **state)
 {
 	struct child child = start(is_woken);
@@ -499,12 +499,12 @@ static void wakers(void **state)
 			nr_naps += seen.sums[i].nr_waits;
 		}
 	}
-	assert_in_range(nr_reads, NR_SLEEPS / 2, NR_SLEEPS); /* where the machine is busy a byte may be there before the reader */
-	assert_in_range(nr_naps, NR_SLEEPS / 2, NR_SLEEPS); /* hosts may hide what wakes in threads of theirs */
+	assert_in_range(nr_reads, NR_SLEEPS / 2, NR_SLEEPS); /* on a busy machine a byte may be there before the reader waits */
+	assert_in_range(nr_naps, NR_SLEEPS / 2, NR_SLEEPS); /* hosts may hide what wakes in their threads */
 	assert_int_equal(seen.nr_records[SONDE_RECORD_WAKEUP], 0);
 }
 
-/* Each switch away and each wake-up of the target, as it happens. */
+/* Each switch away and each wake-up of the target is sent as it happens. */
 static void events(void **state)
 {
 	struct child child = start(is_woken);
@@ -515,13 +515,13 @@ static void events(void **state)
 
 	record(&options, let_go, &child, &seen);
 	for (uint32_t i = 0; i < seen.nr; i++) {
-		assert_int_equal(seen.keys[i].waker, 0); /* nobody asked */
+		assert_int_equal(seen.keys[i].waker, 0); /* not requested */
 		nr_waits += seen.sums[i].nr_waits;
 		nr_blocked += seen.keys[i].state ? seen.sums[i].nr_waits : 0;
 	}
 	assert_int_equal(seen.counters.events_lost, 0);
 	assert_true(nr_blocked >= 2 * NR_SLEEPS - NR_SLEEPS / 2); /* as above */
-	assert_true(seen.nr_records[SONDE_RECORD_SWITCH] >= nr_waits - 1); /* the first was away before */
+	assert_true(seen.nr_records[SONDE_RECORD_SWITCH] >= nr_waits - 1); /* the first wait began earlier */
 	assert_true(seen.nr_records[SONDE_RECORD_WAKEUP] + 4 >= nr_blocked); /* hosts may hide some */
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* map_settle: who calls it while a program runs at a switch of threads comes back when that program has ended. The program takes long, and
- * says when it begins and ends in memory that is read here without asking the kernel. */
+/* map_settle: a caller during a program's run at a context switch returns after that program has ended. The program takes long. It marks
+ * its begin and end in memory that is read here without a system call. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 #include "collect/map_read.h"
 #include "need_bpf.h"
 
-#define NR_TURNS 60000 /* of the program's loop: some 50 us, and within what a verifier looks at */
+#define NR_TURNS 60000 /* of the program's loop: some 50 us, and within the verifier's limit */
 #define ENOUGH   20
 #define SECONDS  20
 
@@ -45,7 +45,7 @@ static void *switch_often(void *arg)
 	return NULL;
 }
 
-/* At each switch away of that thread. */
+/* Runs at each switch away of that thread. */
 static int load(int map_fd, int tid)
 {
 	const struct bpf_insn insns[] = {
@@ -97,7 +97,7 @@ static void it_ends_behind_the_program(void **state)
 	done = true;
 	pthread_join(thread, NULL);
 	munmap((void *)told, (size_t)sysconf(_SC_PAGESIZE));
-	assert_int_equal(nr, ENOUGH); /* seen at work, on another processor */
+	assert_int_equal(nr, ENOUGH); /* seen running, on another processor */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The side-band: what children do is told, all of it, in the order of time. */
+/* The side-band reports all that children do, in order of time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +99,7 @@ static void test_a_life(void **state)
 		_exit(1);
 	}
 	seen.tgid = (uint32_t)pid;
-	assert_int_equal(poll(&ready, 1, 2000), 1); /* wakes for the first event */
+	assert_int_equal(poll(&ready, 1, 2000), 1); /* the first event wakes the reader */
 	read_all(&seen);
 	assert_string_equal(seen.story, "F");
 	assert_int_equal(write(go[1], "g", 1), 1);
@@ -136,7 +136,7 @@ static int on_burst(void *arg, const struct sideband_event *event)
 	return 0;
 }
 
-/* Read only when all is over. */
+/* Read only after everything has ended. */
 static void test_burst(void **state)
 {
 	struct burst burst = { 0 };
@@ -156,9 +156,9 @@ static void test_burst(void **state)
 	assert_int_equal(burst.nr_disordered, 0);
 }
 
-/* Read again and again while other CPUs write: time does not go back, within a reading or from one to the next. But for this: a writer that
- * has taken its time and is held up (an interrupt, a host that takes the CPU away) before its record is finished comes late; 2 of 60 runs
- * here had one such record. */
+/* Read again and again while other CPUs write: time does not go back, within a reading or between two. The exception: a writer that has
+ * taken its timestamp and is held up before its record is finished (by an interrupt, or a host that takes the CPU away) arrives late. 2
+ * of 60 runs here had one such record. */
 static void test_order_across_readings(void **state)
 {
 	struct burst burst = { 0 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table store in real BPF maps: what it writes is read back as the kernel sees it, by the kernel side's own search compiled for the
- * host, and compared with unwind_table_find. */
+/* The table store in real BPF maps. What it writes is read back by the kernel side's own search, compiled for the host, and compared
+ * with unwind_table_find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static int set_up(void **state)
 	return table_store_new(&options, NULL, &store);
 }
 
-/* Maps the chunks that the kernel has, and only those. */
+/* Maps the chunks that the kernel has, and no others. */
 static void see_chunks(void)
 {
 	for (uint32_t i = 0; i < HOST_MAX_CHUNKS; i++) {
@@ -92,7 +92,7 @@ static uint16_t some_rule(void)
 				 &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 8 * (int32_t)(prng() % 1000) }, 0);
 }
 
-/* A table of random rows, `most` apart at most. */
+/* Makes a table of random rows, at most `most` apart. */
 static struct unwind_table make_table(uint32_t nr_rows, uint32_t most)
 {
 	struct unwind_table table = { .rows = calloc(nr_rows, sizeof(struct sonde_row)),
@@ -137,7 +137,7 @@ static void check_rel(struct walk *w, const struct unwind_table *table, uint64_t
 		fail_msg("%u rows, rel %#llx: rule %u, should be %u", table->nr_rows, (unsigned long long)rel, got, want);
 }
 
-/* Every row's first address and those beside it. */
+/* Checks every row's first address and its neighbours. */
 static void check_table(const struct unwind_table *table, const struct table_location *place)
 {
 	struct walk *w = calloc(1, sizeof(*w));
@@ -178,7 +178,7 @@ static void publish(void)
 	see_chunks();
 }
 
-/* From tables that share a chunk to those that need several. */
+/* From tables that share a chunk to tables that need several. */
 static void test_tables(void **state)
 {
 	static const struct {
@@ -202,7 +202,7 @@ static void test_tables(void **state)
 	}
 }
 
-/* All words and all rules are there again: eight chunks of them can be had in the largest pieces there are. */
+/* Checks that no bytes are used any more, and only the predefined rules. */
 static void check_all_free(void)
 {
 	uint32_t nr;
@@ -213,7 +213,7 @@ static void check_all_free(void)
 	assert_int_equal(rule_table_nr_used(table_store_rules(store)), SONDE_RULE_FIRST_FREE);
 }
 
-/* A table as the file has it, without what it needs to lie close: all but a twentieth is rows and index. */
+/* A stored table wastes little: about a twentieth, the rest is rows and index. */
 static void test_little_waste(void **state)
 {
 	static const struct {
@@ -235,7 +235,7 @@ static void test_little_waste(void **state)
 	}
 }
 
-/* A row for each address, more in a block than a chunk holds: refused, and what comes after it is whole. */
+/* A row for each address, more in a block than a chunk holds: refused. The next tables are complete. */
 static void test_crowded_block(void **state)
 {
 	struct unwind_table crowded = make_table(2, 1), plain = make_table(3000, 10);
@@ -258,8 +258,8 @@ static void test_crowded_block(void **state)
 	table_location_done(&place);
 }
 
-/* More than fits goes in and out at random; processes, too, whose blocks lie between. What is in is found whole, and at the end nothing is
- * missing. */
+/* More tables than fit are added and removed at random, with processes, whose blocks lie between. What is stored is found complete. At
+ * the end nothing is missing. */
 static void test_tables_come_and_go(void **state)
 {
 	enum { NR_TABLES = 24 };
@@ -296,7 +296,7 @@ static void test_tables_come_and_go(void **state)
 		}
 		assert_true(table_store_bytes(store) <= options.max_bytes);
 	}
-	assert_true(nr_loads > 60 && nr_full > 20 && nr_parts > 3 * nr_loads); /* or it was no test */
+	assert_true(nr_loads > 60 && nr_full > 20 && nr_parts > 3 * nr_loads); /* else the test proves nothing */
 	for (uint32_t i = 0; i < NR_TABLES; i++) {
 		if (places[i].nr_blocks)
 			check_table(&tables[i], &places[i]);
@@ -310,7 +310,7 @@ static void test_tables_come_and_go(void **state)
 	check_all_free();
 }
 
-/* Tables are refused at the cap; processes go on being told of. */
+/* At the cap tables are refused. Processes are still stored. */
 static void test_cap(void **state)
 {
 	struct unwind_table table = make_table(100000, 12);
@@ -345,8 +345,8 @@ static uint64_t nr_told(void)
 	return nr;
 }
 
-/* What the kernel side remembers of walks is true while the number stands: each change of what is known of a process is another number, and
- * nothing else is. */
+/* What the kernel side remembers of walks is valid while the generation is unchanged. Each change of a process's entry gives another
+ * number, and nothing else does. */
 static void test_told(void **state)
 {
 	struct sonde_mapping mappings[2] = { { 0 } };
@@ -360,7 +360,7 @@ static void test_told(void **state)
 	assert_int_equal(nr_told(), 2);
 	assert_int_equal(table_store_load(store, &table, &place), 0);
 	table_store_unload(store, &place);
-	assert_int_equal(nr_told(), 2); /* no process has it */
+	assert_int_equal(nr_told(), 2); /* no process uses it */
 	assert_int_equal(set_process(7, 2, mappings, 0), 0);
 	assert_int_equal(nr_told(), 3);
 	free_table(&table);
@@ -377,7 +377,7 @@ static const struct sonde_process *block_of(uint32_t tgid)
 	return (const struct sonde_process *)&CHUNK_WORD(chunk_at(NULL, pos), pos);
 }
 
-/* Blocks are replaced thousands of times: the words come back, and nobody else's are written to. */
+/* Blocks are replaced thousands of times. Their words are freed, and nobody else's are written to. */
 static void test_processes_come_and_go(void **state)
 {
 	static struct sonde_mapping mappings[40];
@@ -417,7 +417,7 @@ static void test_processes_come_and_go(void **state)
 	assert_true(table_store_bytes(store) <= 4 * SONDE_CHUNK_BYTES);
 }
 
-/* A process that has no room any more is not known by what was mapped before. */
+/* A process that finds no room any more is not left with its old mappings. */
 static void test_no_room_for_a_process(void **state)
 {
 	struct sonde_mapping *mappings = calloc(SONDE_MAX_MAPPINGS, sizeof(*mappings));
@@ -444,7 +444,7 @@ static void test_too_many_mappings(void **state)
 	assert_int_equal(block_of(5)->nr_mappings, SONDE_MAX_MAPPINGS);
 	assert_int_equal(set_process(5, 2, NULL, 0), 0);
 	assert_null(block_of(5));
-	assert_int_equal(set_process(5, 2, NULL, 0), 0); /* not known any more */
+	assert_int_equal(set_process(5, 2, NULL, 0), 0); /* no longer stored */
 	free(mappings);
 }
 

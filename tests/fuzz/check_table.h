@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_table: what must hold of every unwind table, whatever it was built from. */
+/* check_table: what must hold for every unwind table, whatever it was built from. */
 #pragma once
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,13 +12,13 @@ static inline void check_that(bool holds)
 		abort();
 }
 
-/* The address of a row, as the index has it. */
+/* The address of a row, as in the index. */
 static inline uint64_t row_vaddr(const struct unwind_table *table, uint32_t block, uint32_t row)
 {
 	return table->base_vaddr + ((uint64_t)block << table->block_shift) + table->rows[row].low;
 }
 
-/* A look-up by the index against a plain scan, which is the meaning of the table. */
+/* A plain scan defines the meaning of the table. Look-ups by the index are compared with it. */
 static inline uint16_t scan_table(const struct unwind_table *table, uint64_t elf_vaddr)
 {
 	uint16_t rule = SONDE_RULE_NONE;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as the answer of a worker that is in a stranger's hands, to each kind of question (the first byte): through what the privileged
- * side does with them. What follows a file's runtimes is the memory of a process that a stranger owns, too. The seeds are genuine answers:
- * answer_dump KIND FILE. */
+/* Any bytes as the answer of a compromised worker, to each kind of request (the first byte), through the privileged side's code. After a
+ * file's runtimes follows the memory of a process, which is untrusted, too. The seeds are genuine answers: answer_dump KIND FILE. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include "unwind/table_image.h"
 
 #define MAX_FRAMES 16
-#define IMAGE_STAMP_BYTES 16   /* what an image begins with: the kind of file, and which build made it */
+#define IMAGE_STAMP_BYTES 16   /* the start of an image: the kind of file, and the build that made it */
 #define IMAGE_CHECKSUM_OFF 16
 #define IMAGE_HEADER_BYTES 184
 
@@ -28,7 +27,7 @@ struct memory {
 	size_t size;
 };
 
-/* The same bytes over and over, and nothing in the first page: what a pointer in them leads to is most often something. */
+/* The same bytes over and over, with nothing in the first page: most pointers in them lead to something. */
 static int read_memory(void *arg, uint64_t from, void *to, size_t size)
 {
 	const struct memory *memory = arg;
@@ -55,7 +54,7 @@ static void use_image(const struct runtime_image *image, const struct libc_facts
 	const struct runtime *runtime = runtime_of(image->runtime);
 	union {
 		struct sonde_runtime_process process;
-		char bytes[sizeof(struct runtime_image)]; /* more than any */
+		char bytes[sizeof(struct runtime_image)]; /* more than any image */
 	} process = { 0 };
 
 	if (!image->is_supported || runtime->place(image, 0x10000, libc, &memory, NULL, &process))
@@ -87,7 +86,7 @@ static void use_runtimes(const uint8_t *data, size_t size)
 		use_image(&runtimes.images[i], &runtimes.libc, &memory);
 }
 
-/* What a worker knows as well as we: so that more than the checksum is looked at. */
+/* Sets what a worker can set as well, so that more than the checksum is tested. */
 static void seal(char *image, size_t size)
 {
 	static const char nothing[sizeof(uint64_t)];
@@ -110,7 +109,7 @@ static void seal(char *image, size_t size)
 static void use_table(const uint8_t *data, size_t size)
 {
 	CLEANUP(rule_table_freep) struct rule_table *rules = rule_table_new(SONDE_MAX_RULES);
-	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL; /* goes first: it holds rules */
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL; /* freed before the rules, which it uses */
 	CLEANUP(freep) char *image = malloc(size);
 	uint32_t nr_rules;
 	const struct sonde_rule *all;
@@ -164,7 +163,7 @@ static void use_code(const uint8_t *data, size_t size)
 	}
 }
 
-/* The last bytes say how many stacks were asked about. */
+/* The last bytes are the number of stacks in the request. */
 static void use_audit(const uint8_t *data, size_t size)
 {
 	struct audit_stack stack, first = { .nr_frames = 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as call frame information (the first one tells which form): rows come in order, and the table made of them is sound. */
+/* Any bytes as call frame information (the first one selects the form): rows arrive in order, and the table made of them is valid. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ struct order {
 	struct cfi_stats counted;
 };
 
-/* What cfi.h promises about the calls. */
+/* Checks what cfi.h promises about the calls. */
 static int take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *rule)
 {
 	struct order *order = arg;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as a linker name: what comes out is bounded, in size and (by libFuzzer's -timeout) in time. */
+/* Any bytes as a linker name: the result is bounded in size and (by libFuzzer's -timeout) in time. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as an ELF file with DWARF: every answer has its frames, texts and one function, and is the same when it is asked for again.
- * libdw is not ours and trusts what it reads: a fault or a hang in there is what the worker process is for (docs/internals/sandbox.md), and
- * ends only the input. The same in our own functions, and what AddressSanitizer finds there, is a failure. */
+/* Any bytes as an ELF file with DWARF: every answer has its frames, texts and one function, and is the same when requested again. libdw
+ * is not our own and trusts its input. The worker process exists for its faults and hangs (docs/internals/sandbox.md); here they end
+ * only the input. A fault or hang in our own functions, or a report of AddressSanitizer there, is a failure. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static volatile sig_atomic_t is_in_walk;
 static struct sigaction other_handler[NSIG];
 static uint32_t nr_faults_of_libdw;
 
-/* What libdw has memcpy and the like do. */
+/* Ignores errors of memcpy and the like when libdw calls them. */
 const char *__asan_default_suppressions(void)
 {
 	return "interceptor_via_lib:libdw\ninterceptor_via_lib:libelf\n";
@@ -42,13 +42,13 @@ const char *__lsan_default_suppressions(void)
 	return "leak:libdw\nleak:libelf\n";
 }
 
-/* After a fault what the walk held is lost, and nobody can tell any more whose a leak is. */
+/* After a fault the memory that the walk held is lost, so leaks cannot be attributed any more. */
 int __lsan_is_turned_off(void)
 {
 	return nr_faults_of_libdw > 0;
 }
 
-/* A .dwo or dwz file that the bytes name is a file of this machine. */
+/* The bytes may name a .dwo or dwz file of this machine. */
 int open(const char *path, int flags, ...)
 {
 	(void)path, (void)flags;
@@ -82,10 +82,10 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 		siglongjmp(back, signo);
 	if (signo == SIGVTALRM) {
 		if (is_in_walk)
-			abort(); /* we take as long */
+			abort(); /* our own code takes that long */
 		return;
 	}
-	other_handler[signo].sa_sigaction(signo, info, context); /* AddressSanitizer's, which reports it */
+	other_handler[signo].sa_sigaction(signo, info, context); /* AddressSanitizer's handler, which reports it */
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -124,7 +124,7 @@ static void ask(struct dwarf_lines *lines, uint64_t elf_vaddr)
 		check_that(frames[i].name && frames[i].file && strlen(frames[i].name) < 1u << 20 &&
 			   frames[i].start_vaddr == frames[0].start_vaddr);
 	check_that(!dwarf_lines_find(lines, elf_vaddr, again, MAX_FRAMES, &nr_again) && nr_again == nr);
-	for (uint32_t i = 0; i < nr; i++) /* texts are kept once */
+	for (uint32_t i = 0; i < nr; i++) /* texts are stored once */
 		check_that(again[i].name == frames[i].name && again[i].file == frames[i].file && again[i].line == frames[i].line);
 }
 
@@ -135,9 +135,9 @@ static void walk(const struct elf_file *elf, const uint8_t *data, size_t size)
 
 	if (dwarf_lines_open(elf, "/nonexistent", NULL, &lines))
 		return;
-	for (uint64_t elf_vaddr = 0x200; elf_vaddr < 0x500; elf_vaddr += 5) /* where the seeds have their code */
+	for (uint64_t elf_vaddr = 0x200; elf_vaddr < 0x500; elf_vaddr += 5) /* the seeds' code is here */
 		ask(lines, elf_vaddr);
-	for (size_t at = 0; at + sizeof(uint64_t) <= size; at += step) { /* the file's own numbers: addresses among them */
+	for (size_t at = 0; at + sizeof(uint64_t) <= size; at += step) { /* numbers in the file: addresses among them */
 		uint64_t elf_vaddr;
 
 		memcpy(&elf_vaddr, data + at, sizeof(elf_vaddr));
@@ -145,7 +145,7 @@ static void walk(const struct elf_file *elf, const uint8_t *data, size_t size)
 	}
 }
 
-/* In a file, as the worker has it: what is in memory is not decompressed. */
+/* In a file, as the worker has it: an image in memory is not decompressed. */
 static int open_bytes(const uint8_t *data, size_t size, struct elf_file **ret_elf)
 {
 	int fd = memfd_create("elf", MFD_CLOEXEC), err = -EIO;

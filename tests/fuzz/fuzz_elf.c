@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as an ELF file: what opens answers every question within the file, and an unwind table built from it is sound. */
+/* Any bytes as an ELF file: if it opens, every answer lies within the file, and an unwind table built from it is valid. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as gzip: never more than the limit comes out. */
+/* Any bytes as gzip: the output never exceeds the limit. */
 #include <stdint.h>
 #include <stdlib.h>
 

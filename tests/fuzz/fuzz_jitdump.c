@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as a jitdump: an answer covers its question, its start is answered too, and a line has a file. */
+/* Any bytes as a jitdump: an answer covers the requested address, its start gives an answer too, and a line has a file. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size || jitdump_read_fd(fd, &dump))
 		return 0;
 	if (jitdump_size(dump) == 0)
-		abort(); /* that is -ENODATA */
+		abort(); /* must be -ENODATA */
 	ask(dump, 0);
 	ask(dump, UINT64_MAX);
-	for (size_t i = 0; i + 8 <= size && i < 65536; i += 4) { /* numbers as they stand in the records */
+	for (size_t i = 0; i + 8 <= size && i < 65536; i += 4) { /* numbers in the records */
 		uint64_t pc;
 
 		memcpy(&pc, data + i, 8);

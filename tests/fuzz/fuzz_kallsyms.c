@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as the kernel's list: an answer covers its question, and its start is answered by the same name. */
+/* Any bytes as the kernel's list: an answer covers the requested address, and its start gives the same name. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (kallsyms_parse((const char *)data, size, &kallsyms))
 		return 0;
 	if (kallsyms_size(kallsyms) == 0)
-		abort(); /* that is -ENODATA */
+		abort(); /* must be -ENODATA */
 	ask_numbers((const char *)data, size, ask, kallsyms);
 	return 0;
 }

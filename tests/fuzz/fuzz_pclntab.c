@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as the .gopclntab of a Go program (the first one tells of which): its functions are in order, rows too, the table made of them
- * is sound, and whoever stands at an address has a name. Seeds: the programs of tests/unit/go_programs.h. */
+/* Any bytes as the .gopclntab of a Go program (the first one selects which): its functions and rows are in order, the table made of them
+ * is valid, and each address in a function has a name. Seeds: the programs of tests/unit/go_programs.h. */
 #include <string.h>
 
 #include "check_table.h"
@@ -14,7 +14,7 @@ struct order {
 	bool is_open;
 };
 
-/* As cfi_walk promises it. */
+/* Checks what cfi_walk promises. */
 static int take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *rule)
 {
 	struct order *order = arg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as a recording of perf's: what is given out lies in the record that it came with, in the order of time, and means something.
- * Read as a file (random access) and, where the bytes are a stream, as a pipe too: both say the same. */
+/* Any bytes as a recording of perf's: what is reported lies in its record, is in order of time, and is meaningful. Read as a file
+ * (random access) and, where the bytes are a stream, also as a pipe: both give the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct seen {
 
 static void add(struct seen *seen, const uint8_t *bytes, size_t size)
 {
-	for (size_t i = 0; i < size; i++) /* each byte is looked at: it is there */
+	for (size_t i = 0; i < size; i++) /* reads each byte: it must be accessible */
 		seen->sum = seen->sum * 31 + bytes[i];
 }
 
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int err = read_all(&(struct perf_data_source){ .bytes = data, .nr_bytes = size, .fd = -1 }, &whole), fds[2];
 	size_t head = size < 8 ? size : 8;
 
-	if (size < 16 || size > 32768 || memcmp(data + 8, "\x10\0\0\0\0\0\0", 8) || pipe(fds)) /* a file, or no room in a pipe */
+	if (size < 16 || size > 32768 || memcmp(data + 8, "\x10\0\0\0\0\0\0", 8) || pipe(fds)) /* is a file, or does not fit in a pipe */
 		return 0;
 	if (write(fds[1], data + head, size - head) != (ssize_t)(size - head))
 		abort();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as a perf map: an answer covers its question, and its start is answered too. */
+/* Any bytes as a perf map: an answer covers the requested address, and its start gives an answer too. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (perf_map_parse((const char *)data, size, &map))
 		return 0;
 	if (perf_map_size(map) == 0)
-		abort(); /* that is -ENODATA */
+		abort(); /* must be -ENODATA */
 	ask_numbers((const char *)data, size, ask, map);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as an ELF file: which interpreters and which C library it holds. What is said of it must fit what the kernel side and the
- * session take. */
+/* Any bytes as an ELF file: which interpreters and which C library it holds. The result must fit what the kernel side and the session
+ * accept. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void check(const struct runtime_image *image)
 	if (!runtime_image_is_sound(image))
 		abort();
 	if (!image->is_supported != (image->reason[0] != '\0'))
-		abort(); /* the reason is what a user gets */
+		abort(); /* the reason is shown to the user */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

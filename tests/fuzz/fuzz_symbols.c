@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as an ELF file: what its symbols cover must be what a look-up says, and their names must come out of the demangler. */
+/* Any bytes as an ELF file: its symbols' ranges must agree with a look-up, and the demangler must accept their names. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (elf_file_open_memory(data, size, NULL, &elf) || symbol_table_read(elf, NULL, &table))
 		return 0;
 	if (symbol_table_size(table) == 0)
-		abort();							      /* that is -ENODATA */
-	for (uint64_t at = 0; at + sizeof(uint64_t) <= size && at < 65536; at += 4) { /* the file's own numbers: addresses among them */
+		abort();							      /* must be -ENODATA */
+	for (uint64_t at = 0; at + sizeof(uint64_t) <= size && at < 65536; at += 4) { /* numbers in the file: addresses among them */
 		uint64_t elf_vaddr;
 
 		memcpy(&elf_vaddr, data + at, sizeof(elf_vaddr));

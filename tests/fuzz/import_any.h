@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a profile of one format: what is taken holds together, what is refused says why. */
+/* Any bytes as a profile of one format: an accepted profile is consistent, a refusal gives its reason. */
 #pragma once
 #include <stdint.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static inline void check_histograms(const struct profile *profile)
 	}
 }
 
-/* Sums stand first. */
+/* Sums are first. */
 static inline void check_types(const struct profile *profile)
 {
 	uint32_t nr_types, nr_sums;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* numbers: addresses for a fuzz target to ask about. */
+/* numbers: addresses that a fuzz target looks up. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The first and the last address, and the hexadecimal numbers as they stand in the bytes' lines, each with the one behind it. */
+/* The first and the last address, and each hexadecimal number in the lines with its successor. */
 static inline void ask_numbers(const char *bytes, size_t size, void (*ask)(const void *table, uint64_t address), const void *table)
 {
 	ask(table, 0);

@@ -25,7 +25,7 @@ struct prover {
 	uint64_t *starts;          /* of the table's rows */
 	Elf *dw_elf;
 	Dwarf *dw;
-	Dwarf_CFI *cfis[2];        /* of .eh_frame and of .debug_frame: the first that knows an address is right */
+	Dwarf_CFI *cfis[2];        /* of .eh_frame and of .debug_frame: the first one that knows an address is used */
 	bool is_go;
 	struct cfi_proof proof;
 };
@@ -92,9 +92,8 @@ static struct dwarf_caller caller_by_rule(const struct dwarf_columns *columns, c
 	return caller;
 }
 
-/* rbx is looked at only where the rule claims to know it. To libdw it is undefined where it was not mentioned (its table of callee-saved
- * registers has 0, which is rax, where it means rbx: backends/x86_64_cfi.c up to 0.188 at least), and the psABI says that it is the same.
- */
+/* Compares rbx only where the rule claims to know it. libdw calls it undefined if it was not mentioned (its table of callee-saved
+ * registers has 0, which is rax, where it means rbx: backends/x86_64_cfi.c up to 0.188 at least). The psABI says that it is unchanged. */
 static bool is_equal(const struct dwarf_caller *want, const struct dwarf_caller *got, bool has_bx)
 {
 	return want->cfa == got->cfa && want->sp == got->sp && want->pc == got->pc && want->has_bp == got->has_bp &&
@@ -106,7 +105,7 @@ static bool agrees(struct prover *p, const struct sonde_rule *rule, const struct
 	struct dwarf_caller got;
 	bool has_bx;
 
-	/* read off the code: test_code_frames */
+	/* derived from the code: test_code_frames */
 	if (want->state == DWARF_NO_RULE && (rule->kind == SONDE_RULE_KIND_STEP || rule->kind == SONDE_RULE_KIND_END)) {
 		p->proof.nr_none++;
 		return elf_file_machine(p->elf) == EM_X86_64;
@@ -122,14 +121,14 @@ static bool agrees(struct prover *p, const struct sonde_rule *rule, const struct
 	case SONDE_RULE_KIND_SIGNAL:
 		p->proof.nr_signal++;
 		return want->state == DWARF_KNOWN && want->is_signal;
-	case SONDE_RULE_KIND_UNSUPPORTED: /* there is a rule that struct sonde_rule has no form for, or libdw none of ours either */
+	case SONDE_RULE_KIND_UNSUPPORTED: /* struct sonde_rule has no form for the rule, or libdw rejects it as well */
 		p->proof.nr_unsupported++;
 		return want->state == DWARF_KNOWN || want->state == DWARF_FAILED;
 	case SONDE_RULE_KIND_STEP:
 		p->proof.nr_step++;
 		has_bx = p->columns->bx != NO_COLUMN && rule->rbx_off != SONDE_RBX_LOST;
 		p->proof.nr_bx_lost += rule->rbx_off == SONDE_RBX_LOST;
-		if (want->state == DWARF_FAILED) { /* half a CFA definition behind an expression: gcc's unwinder takes it */
+		if (want->state == DWARF_FAILED) { /* half a CFA definition after an expression: gcc's unwinder accepts it */
 			p->proof.nr_refused++;
 			return true;
 		}
@@ -140,8 +139,8 @@ static bool agrees(struct prover *p, const struct sonde_rule *rule, const struct
 	}
 }
 
-/* Where .gopclntab speaks it knows more than Go's .debug_frame: stacks' ends and changes, functions that have no FDE, and where rbp is
- * saved. CFA and return address have to be the same. */
+/* Where .gopclntab has data, it knows more than Go's .debug_frame: stacks' ends and changes, functions without an FDE, and where rbp is
+ * saved. CFA and return address must be equal. */
 static bool is_of_go(const struct prover *p, const struct sonde_rule *rule, const struct dwarf_caller *want, uint64_t pc)
 {
 	struct dwarf_caller got;
@@ -235,7 +234,7 @@ static void count_shapes(struct prover *p, uint64_t pc, bool is_unsupported)
 	}
 }
 
-/* An FDE that we do not have, between rows that we have: at the places where functions begin. */
+/* Looks for an FDE that we lack between rows that we have, at addresses where functions may begin. */
 static void prove_gap(struct prover *p, uint64_t start, uint64_t end)
 {
 	bool is_unsupported;
@@ -244,7 +243,7 @@ static void prove_gap(struct prover *p, uint64_t start, uint64_t end)
 		compare_at(p, pc, &is_unsupported);
 }
 
-/* One row of ours: in as many pieces as libdw has rows there. */
+/* Proves one row of ours, in as many pieces as libdw has rows there. */
 static void prove_row(struct prover *p, uint64_t start, uint64_t end)
 {
 	prove_gap(p, start, end);

@@ -12,7 +12,7 @@ struct machine_state {
 	uint64_t registers[DWARF_NR_REGISTERS];
 	uint64_t operands[MAX_OPERANDS];
 	size_t nr;
-	bool is_address; /* what is on top is where the value stands, not the value */
+	bool is_address; /* the top is the address of the value, not the value */
 	bool failed;
 };
 
@@ -92,7 +92,7 @@ static void run_op(struct machine_state *m, const Dwarf_Op *op, const uint64_t *
 	} else if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
 		push(m, op->atom - DW_OP_lit0);
 	} else if (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts) {
-		push(m, op->number); /* libdw has extended the sign */
+		push(m, op->number); /* libdw has sign-extended it */
 	} else if (op->atom == DW_OP_bregx) {
 		push_register(m, op->number, op->number2);
 	} else if (op->atom == DW_OP_regx) { /* the value is in another register */
@@ -111,7 +111,7 @@ static void run_op(struct machine_state *m, const Dwarf_Op *op, const uint64_t *
 	}
 }
 
-/* Runs a location expression; its result is on top. A DW_CFA_expression begins with the CFA on the stack. */
+/* Runs a location expression and returns the top of its stack. A DW_CFA_expression begins with the CFA on the stack. */
 static uint64_t run(struct machine_state *m, const Dwarf_Op *ops, size_t nr, const uint64_t *cfa)
 {
 	m->nr = 0;
@@ -121,7 +121,7 @@ static uint64_t run(struct machine_state *m, const Dwarf_Op *ops, size_t nr, con
 	return pop(m);
 }
 
-/* A register of the caller: false when it is undefined. */
+/* Computes a register of the caller: false when it is undefined. */
 static bool register_value(struct machine_state *m, Dwarf_Frame *frame, int reg, uint64_t cfa, uint64_t *ret_value)
 {
 	Dwarf_Op memory[3], *ops;
@@ -134,7 +134,7 @@ static bool register_value(struct machine_state *m, Dwarf_Frame *frame, int reg,
 	if (!nr && ops == memory)
 		return false;
 	if (!nr) {
-		*ret_value = m->registers[reg]; /* the same value */
+		*ret_value = m->registers[reg]; /* unchanged */
 		return true;
 	}
 	*ret_value = run(m, ops, nr, &cfa);
@@ -232,7 +232,7 @@ void dwarf_shape_at(Dwarf_CFI *cfi, uint64_t pc, int reg, char *to, size_t size)
 	err = reg == NO_COLUMN ? dwarf_frame_cfa(frame, &ops, &nr) : dwarf_frame_register(frame, reg, memory, &ops, &nr);
 	if (err || !nr || (reg == NO_COLUMN && nr < 2) ||
 	    (reg != NO_COLUMN && ops == memory && ops[0].atom == DW_OP_call_frame_cfa && nr <= 2))
-		nr = 0; /* not known, the same, an offset from a register or from the CFA */
+		nr = 0; /* unknown, unchanged, an offset from a register or from the CFA */
 	for (size_t i = 0; i < nr && used + 16 < size; i++) {
 		if (i)
 			to[used++] = ' ';

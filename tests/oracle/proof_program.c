@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What test_cfi_libdw reads the unwind tables of, built in several ways: frames of all kinds that a compiler makes. Never run. */
+/* The program whose unwind tables test_cfi_libdw reads, built in several ways: frames of all kinds that a compiler makes. Never run. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

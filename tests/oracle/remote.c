@@ -80,7 +80,7 @@ static void load_table(struct known_file *file)
 	all = rule_table_rules(rules, &nr);
 	memcpy(host_rules, all, nr * sizeof(*all));
 	nr_host_rules = nr;
-	table->rules = NULL; /* the walk uses them beyond the table's life */
+	table->rules = NULL; /* the walk uses them after the table is freed */
 }
 
 static void open_file(struct known_file *file, uint64_t start, uint64_t end)
@@ -102,7 +102,7 @@ static void open_file(struct known_file *file, uint64_t start, uint64_t end)
 		load_table(file);
 }
 
-/* The number of the file behind a mapping, nr_files when there is no room. */
+/* Returns the number of the file behind a mapping, nr_files when there is no room. */
 static uint32_t find_file(const char *path, uint64_t start, uint64_t end)
 {
 	uint32_t i = 0;

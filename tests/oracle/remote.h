@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote: the kernel side's walk, compiled for the host, on the stack of a traced child: tables of the files that it has mapped, memory by
- * process_vm_readv. One child at a time. */
+/* remote: the kernel side's walk, compiled for the host, on the stack of a traced child. Uses tables of the files that the child has
+ * mapped; reads memory with process_vm_readv. One child at a time. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,16 +9,16 @@
 #include <sys/user.h>
 
 struct remote_stack {
-	const uint64_t *frames; /* until the next walk; return addresses carry SONDE_FRAME_RETURN */
+	const uint64_t *frames; /* valid until the next walk; return addresses carry SONDE_FRAME_RETURN */
 	uint32_t nr;
 	uint8_t stop;           /* enum sonde_stop */
 };
 
 void remote_begin(pid_t pid);
-/* Reads the child's mappings (anew). False: they cannot be read. */
+/* Reads the child's mappings (again). False: they cannot be read. */
 bool remote_refresh(void);
 struct remote_stack remote_walk(const struct user_regs_struct *regs);
-/* 0, or not 0 when not all of it can be read. */
+/* Returns 0, or another value when not all of it can be read. */
 int remote_read(void *to, size_t size, uint64_t from);
-/* Where an address is: "libc.so.6+0x1234". */
+/* Formats an address: "libc.so.6+0x1234". */
 void remote_place(uint64_t pc, char *to, size_t size);

@@ -5,7 +5,7 @@
 
 #include "abi/record.h"
 
-#define MAX_STACK_BYTES (8u << 20) /* what is farther away is another stack */
+#define MAX_STACK_BYTES (8u << 20) /* farther away is another stack */
 
 static void push(struct shadow *shadow, struct shadow_entry entry)
 {
@@ -18,7 +18,7 @@ bool shadow_is_syscall(const uint8_t *code)
 	return code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* E8 rel32 or FF /2, behind any prefixes (Intel SDM volume 2, CALL). */
+/* E8 rel32 or FF /2, after any prefixes (Intel SDM volume 2, CALL). */
 static bool is_call(const uint8_t *code)
 {
 	int i = 0;
@@ -34,13 +34,13 @@ static bool is_ret(const uint8_t *code)
 	return code[0] == 0xc3 || code[0] == 0xc2 || ((code[0] == 0xf2 || code[0] == 0xf3) && code[1] == 0xc3);
 }
 
-/* Is the call over whose entry this is, with the stack pointer at `sp`? */
+/* Whether this entry's call has ended, with the stack pointer at `sp`. */
 static bool is_over(const struct shadow_entry *entry, uint64_t sp)
 {
 	return entry->is_signal ? sp >= entry->at && sp - entry->at < MAX_STACK_BYTES : sp > entry->at && sp - entry->at < MAX_STACK_BYTES;
 }
 
-/* Back on a stack that calls were made on before: those on the other one are over. */
+/* Back on a stack on which calls were made before: those on the other stack have ended. */
 static void leave_stack(struct shadow *shadow, uint64_t sp)
 {
 	uint32_t nr = shadow->nr;
@@ -75,7 +75,7 @@ void shadow_step(struct shadow *shadow, const struct user_regs_struct *before, c
 	if (after->rsp <= before->rsp && before->rsp - after->rsp < MAX_STACK_BYTES)
 		return;
 	leave_stack(shadow, after->rsp);
-	/* The outermost call that is over takes all within it along. */
+	/* The outermost call that has ended ends all calls within it. */
 	while (nr < shadow->nr && !is_over(&shadow->entries[nr], after->rsp))
 		nr++;
 	shadow->nr = nr;

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* step_oracle [--marked] [--except FILE] [--allow PER_THOUSAND] [--max STEPS] PROGRAM [ARGUMENT...]: runs a program instruction by
- * instruction, keeps its true chain of callers (shadow.h), and compares the
- * unwinder's answer with it at each. Begins at the first instruction of the dynamic linker or, with --marked, between two int3 of the
- * program (then the chain at the
- * first is taken from the unwinder, and only what happens on top of it is compared with the truth).
+ * instruction, keeps its true chain of callers (shadow.h), and compares the unwinder's answer with it at each one. Begins at the first
+ * instruction of the dynamic linker. With --marked it runs between two int3 of the program: the chain at the first is the unwinder's, and
+ * only what happens on top of it is compared with the truth.
  *
  *   exact    every frame, and COMPLETE
  *   marked   the true leaf end, and a mark where it stops
- *   wrong    anything else: at the first few it tells where, with both chains. Those in FILE are counted apart, and may be 2 % of the
- *            instructions: libgcc, while it
- *            lands behind a catch, has put the target's rbp where its own frame had saved its caller's
+ *   wrong    anything else. The first few are printed, with both chains. Wrong answers in FILE are counted separately, and may be 2 % of
+ *            the instructions: while libgcc lands behind a catch, it has put the target's rbp where its own frame had saved its caller's
  *
  * --allow: in code that has neither tables nor frame pointers the walk guesses at the leaf, see docs/internals/unwinding.md.
- * Exit status 1 when anything, or more than that, was wrong, 2 when the program could not be stepped through. */
+ * Exit status: 1 when any answer was wrong, or more than allowed; 2 when the program could not be stepped through. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -35,14 +33,14 @@
 struct oracle {
 	pid_t child;
 	struct user_regs_struct before, after;
-	uint8_t code[16]; /* at before.rip */
+	uint8_t code[16]; /* the bytes at before.rip */
 	struct shadow shadow;
 	uint64_t max_steps;
 	uint64_t nr_steps, nr_exact, nr_marked, nr_wrong;
 	uint64_t nr_stops[SONDE_STOP_COUNT];
 	uint64_t nr_excepted;
-	const char *except; /* a file whose wrong answers are counted apart */
-	uint64_t per_thousand; /* so many may be wrong */
+	const char *except; /* a file whose wrong answers are counted separately */
+	uint64_t per_thousand; /* allowed wrong answers */
 	bool is_marked;     /* begins and ends at int3 */
 };
 
@@ -146,14 +144,14 @@ static void take_step(struct oracle *o, bool is_handler)
 	compare(o);
 }
 
-/* Was `number` the report of a single step? A signal that the program gets is delivered with the next one. */
+/* Whether `number` reports a single step. A signal to the program is delivered with the next step. */
 static bool is_step(const struct oracle *o, int number)
 {
 	siginfo_t info;
 
 	if (number != SIGTRAP || ptrace(PTRACE_GETSIGINFO, o->child, 0, &info))
 		return false;
-	/* behind an instruction, behind a system call, at the begin of a handler; an int3 of the program is SI_KERNEL */
+	/* after an instruction, after a system call, at the start of a handler; an int3 of the program is SI_KERNEL */
 	return info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT || info.si_code == SIGTRAP;
 }
 
@@ -177,7 +175,7 @@ static int step_through(struct oracle *o)
 		} else if (is_step(o, got)) {
 			take_step(o, false);
 		} else {
-			signal_number = got; /* stopped before the handler: nothing but a system call may have run */
+			signal_number = got; /* stopped before the handler: at most a system call can have run */
 			if (o->after.rip != o->before.rip)
 				shadow_step(&o->shadow, &o->before, &o->after, o->code, 0);
 		}
@@ -185,7 +183,7 @@ static int step_through(struct oracle *o)
 	return 0;
 }
 
-/* The other threads wait: a Go program's monitor would have the one that is stepped, slow as it is, preempted. */
+/* Stops the other threads: a Go program's monitor would preempt the stepped thread, because it is so slow. */
 static void stop_others(const struct oracle *o)
 {
 	char name[32];
@@ -205,7 +203,7 @@ static void stop_others(const struct oracle *o)
 		closedir(tasks);
 }
 
-/* The chain above the marker, as the unwinder sees it. */
+/* Runs to the marker and takes the chain above it from the unwinder. */
 static int run_to_marker(struct oracle *o)
 {
 	struct remote_stack stack;
@@ -298,7 +296,7 @@ int main(int argc, char **argv)
 	if (o.child > 0) {
 		kill(o.child, SIGKILL);
 		while (waitpid(-1, NULL, __WALL) > 0)
-			; /* its other threads, too */
+			; /* with its other threads */
 	}
 	report(&o, argv[at]);
 	return err || !o.nr_steps ? 2 : o.nr_wrong * 1000 > o.per_thousand * o.nr_steps || o.nr_excepted > o.nr_steps / 50;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What step_oracle steps through: functions of every kind of frame, tail calls, jumps out, signals. Ends well. */
+/* The program that step_oracle steps through: functions with every kind of frame, tail calls, jumps out, signals. Exits with success. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

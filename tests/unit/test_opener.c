@@ -43,7 +43,7 @@ static void live_as_stranger(const char *root, int ready)
 
 	if ((root && (chroot(root) || chdir("/"))) || setgroups(1, groups) || setresgid(USER, USER, USER) || setresuid(USER, USER, USER))
 		_exit(1);
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user takes it back */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user clears it */
 	if (write(ready, "x", 1) == 1)
 		pause();
 	_exit(1);
@@ -105,7 +105,7 @@ static int closed(int fd)
 	return 0;
 }
 
-/* As a debug file of a program in the same directory. */
+/* Opens `path` as a debug file of a program in the same directory. */
 static int open_beside(const struct scene *scene, pid_t tgid, const char *path)
 {
 	char program[PATH_MAX + 16];
@@ -115,7 +115,7 @@ static int open_beside(const struct scene *scene, pid_t tgid, const char *path)
 	return proxy_open_debug(NULL, (uint32_t)tgid, &(struct debugged){ .path = program, .owner = USER }, path, MAX_BYTES);
 }
 
-/* 0 or what the opening gave; `name` is in the scene's directory. */
+/* Opens `name` in the scene's directory. Returns 0 or the error. */
 static int try(struct scene *scene, const char *name)
 {
 	char path[PATH_MAX];
@@ -146,14 +146,14 @@ static void the_process_s_rights_count(void **state)
 	assert_int_equal(try(&scene, "tmp/to_secret"), -EACCES);
 	assert_int_equal(try(&scene, "tmp/to_open"), 0);
 	assert_int_equal(try(&scene, "own"), -EACCES);
-	run("chmod 604 %s/group", scene.path); /* a group may also take away */
+	run("chmod 604 %s/group", scene.path); /* a group can also deny access */
 	assert_int_equal(try(&scene, "group"), -EACCES);
-	assert_int_equal(setfsuid((uid_t)-1), 0); /* our own are as they were */
+	assert_int_equal(setfsuid((uid_t)-1), 0); /* our own ids are unchanged */
 	assert_int_equal(setfsgid((gid_t)-1), 0);
 	run("cat %s/secret > /dev/null", scene.path);
 }
 
-/* As in a container: number 0, and not the rights that go with it. */
+/* As in a container: user id 0 without root's capabilities. */
 static void root_without_capabilities_is_a_user(void **state)
 {
 	CLEANUP(scene_done) struct scene scene = { 0 };
@@ -175,7 +175,7 @@ static void root_without_capabilities_is_a_user(void **state)
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
-	assert_int_equal(try(&scene, "secret"), 0); /* root's own */
+	assert_int_equal(try(&scene, "secret"), 0); /* root's own file */
 	assert_int_equal(try(&scene, "own"), -EACCES);
 }
 
@@ -192,7 +192,7 @@ static void only_regular_files(void **state)
 	assert_int_equal(try(&scene, "tmp"), -ENOEXEC);
 	assert_int_equal(try(&scene, "loop"), -ELOOP);
 	assert_int_equal(try(&scene, "large"), -EFBIG);
-	assert_int_equal(try(&scene, "maps"), -ENOEXEC); /* "self" would be we */
+	assert_int_equal(try(&scene, "maps"), -ENOEXEC); /* "self" would be this process */
 	assert_int_equal(try(&scene, "none"), -ENOENT);
 	assert_int_equal(open_beside(&scene, scene.credentials, "etc/passwd"), -EINVAL);
 }
@@ -203,7 +203,7 @@ static void only_a_process_s_own_files(void **state)
 
 	scene_init(&scene, 0);
 	assert_int_equal(try_own(&scene, "own"), 0);
-	assert_int_equal(try_own(&scene, "open"), 0); /* root's */
+	assert_int_equal(try_own(&scene, "open"), 0); /* root's file */
 	assert_int_equal(try_own(&scene, "secret"), -EACCES);
 	run("cd %s && ln -s own link && cp open another && chown 54321 another && cp open twice && ln twice second", scene.path);
 	assert_true(try_own(&scene, "link") < 0);
@@ -211,7 +211,7 @@ static void only_a_process_s_own_files(void **state)
 	assert_int_equal(try_own(&scene, "twice"), -EPERM);
 }
 
-/* Not even found: what the file is was not looked at. */
+/* The file is not found. Its contents were not checked. */
 static bool is_not_there(int err)
 {
 	return err == -ENOENT || err == -ELOOP || err == -EPERM;
@@ -239,7 +239,7 @@ static int try_debug(const struct scene *scene, const char *of, const char *path
 	    proxy_open_debug(NULL, (uint32_t)scene->credentials, &(struct debugged){ .path = of, .owner = USER }, path, MAX_BYTES));
 }
 
-/* Whoever asks names the path himself, and may be in a stranger's hands. All files here are readable, and ELF but for two. */
+/* The caller of open_beside chooses the path and may be under another user's control. All files here are readable; all but two are ELF. */
 static void only_debug_files(void **state)
 {
 	static const char *const given[] = { "/usr/lib/debug/.build-id/ab/cd.debug",
@@ -280,7 +280,7 @@ static void only_debug_files(void **state)
 	assert_int_equal(try_debug(&scene, "program", "/lib/program.debug"), -EPERM);
 }
 
-/* Who may say what stands in a file: whoever owns it, and root. */
+/* Only a file's owner and root vouch for its contents. */
 static void debug_files_of_others_do_not_count(void **state)
 {
 	CLEANUP(scene_done) struct scene scene = { 0 };
@@ -303,7 +303,7 @@ static void debug_files_of_others_do_not_count(void **state)
 	assert_int_equal(unsetenv("SUDO_UID"), 0);
 }
 
-/* What /usr/lib/debug has is not ours to change: a file that may be there on some machine is asked for. */
+/* The test must not change /usr/lib/debug. It requests a path there that does not exist. */
 static void of_the_gone_only_debug_files(void **state)
 {
 	CLEANUP(scene_done) struct scene scene = { 0 };
@@ -314,9 +314,9 @@ static void of_the_gone_only_debug_files(void **state)
 	end_stranger(&scene);
 	scene.credentials = gone;
 	assert_int_equal(try(&scene, "open"), -ESRCH);
-	assert_int_equal(try_own(&scene, "open"), 0); /* below /tmp, readable by all, and root's */
+	assert_int_equal(try_own(&scene, "open"), 0); /* below /tmp, readable by all, owned by root */
 	assert_int_equal(try_own(&scene, "secret"), -EACCES);
-	assert_int_equal(try_own(&scene, "own"), -EPERM); /* whose the process was is not known any more */
+	assert_int_equal(try_own(&scene, "own"), -EPERM); /* the owner of the ended process is no longer known */
 	assert_int_equal(open_beside(&scene, 0, "/etc/passwd"), -ESRCH);
 	assert_int_equal(open_beside(&scene, 0, "/usr/lib/debug/../../../etc/passwd"), -ESRCH);
 	assert_int_equal(open_beside(&scene, 0, "/usr/lib/debug/none/such"), -ENOENT);
@@ -348,7 +348,7 @@ static void jit_files_are_found(void **state)
 	run("echo 1000 10 name > %s/tmp/perf-%d.map", scene.path, scene.credentials);
 	run("echo x > %s/tmp/jit-%d.dump; chown %d %s/tmp/*", scene.path, scene.credentials, USER, scene.path);
 	jit_files_open(NULL, (uint32_t)scene.credentials, false, &files);
-	assert_int_equal(files.nr, 1); /* a jitdump that nobody has mapped is none */
+	assert_int_equal(files.nr, 1); /* a jitdump that no process has mapped does not count */
 	assert_int_equal(files.nr_refused, 0);
 	jit_files_done(&files);
 	run("chmod 600 %s/tmp/perf-*; chown 0 %s/tmp/perf-*", scene.path, scene.path);

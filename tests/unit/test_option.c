@@ -131,13 +131,13 @@ static void letters_stand_together(void **state)
 
 static void beginnings_of_names(void **state)
 {
-	assert_int_equal(parse_as(&verb, "--user"), 0); /* exact, although --user-name begins so too */
+	assert_int_equal(parse_as(&verb, "--user"), 0); /* an exact match, although --user-name has the same prefix */
 	assert_true(got.up);
 	assert_int_equal(parse_as(&verb, "--user- blue"), 0);
 	assert_string_equal(got.name, "blue");
 	refused("--us", "--us can mean --user and --user-name");
 	refused("--f=3", "can mean --fold and --frequency");
-	refused("--sec x", "unknown option");  /* hidden: only whole */
+	refused("--sec x", "unknown option");  /* hidden: the whole name is needed */
 	assert_int_equal(parse_as(&verb, "--secret x"), 0);
 	refused("--fold=3", "takes no value");
 	refused("--=3", "can mean");
@@ -201,7 +201,7 @@ static void ids_have_a_cap(void **state)
 		length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%d", i > 1 ? "," : "", i);
 	assert_int_equal(option_set(&spec, "-p", list, &arguments, &diag), 0);
 	assert_int_equal(arguments.ids.nr, OPTION_MAX_IDS);
-	assert_int_equal(option_set(&spec, "-p", "7", &arguments, NULL), 0); /* there already */
+	assert_int_equal(option_set(&spec, "-p", "7", &arguments, NULL), 0); /* already set */
 	assert_int_equal(option_set(&spec, "-p", "9999", &arguments, NULL), -EINVAL);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A report appears whole or not at all, and nothing else changes. */
+/* A report appears whole or not at all. Nothing else changes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ static void check_content(const char *path, const char *want)
 	assert_string_equal(got, want);
 }
 
-/* All names in the folder but `.` and `..`. */
+/* Counts the names in the folder, without `.` and `..`. */
 static int nr_entries(void)
 {
 	CLEANUP(closedirp) DIR *dir = opendir(folder);
@@ -97,7 +97,7 @@ static void test_new_file(void **state)
 	const char *path = in_folder("new");
 
 	assert_int_equal(output_check(path, NULL), 0);
-	assert_int_equal(nr_entries(), 0); /* the check leaves nothing */
+	assert_int_equal(nr_entries(), 0); /* the check leaves no file behind */
 	assert_int_equal(output_write(path, "report", 6, NULL), 0);
 	check_content(path, "report");
 	assert_int_equal(nr_entries(), 1);
@@ -105,7 +105,7 @@ static void test_new_file(void **state)
 	check_content(path, "");
 }
 
-/* What had the name before lives on under its other one. */
+/* The old file keeps its contents under its other name. */
 static void test_existing_file(void **state)
 {
 	const char *path = in_folder("old"), *other = in_folder("other");
@@ -139,7 +139,7 @@ static void test_symbolic_links(void **state)
 	assert_int_equal(nr_entries(), 3);
 }
 
-/* /dev/stdout leads to a regular file here; it must not be replaced by one. */
+/* /dev/stdout leads to a regular file here. It must not be replaced by one. */
 static void test_link_to_a_descriptor(void **state)
 {
 	const char *file = in_folder("file");
@@ -158,8 +158,8 @@ static void test_link_to_a_descriptor(void **state)
 	check_content(file, "report");
 }
 
-/* A file that has lost its name (stdout of a program that keeps what it gets to itself): the report is written into it, the link stays, and
- * so does what somebody has put where the name was. */
+/* A file that has lost its name (stdout of a program that captures its output): the report is written into it. The link stays, and so
+ * does a new file under the old name. */
 static void test_link_to_a_lost_file(void **state)
 {
 	const char *file = in_folder("file"), *link = in_folder("stdout"), *other = in_folder("file (deleted)");
@@ -184,7 +184,7 @@ static void test_link_to_a_lost_file(void **state)
 	assert_int_equal(nr_entries(), 2);
 }
 
-/* Where everybody may put a FIFO, another user's is no place for a report. */
+/* In a folder that everybody may write to, a report is not written into another user's FIFO. */
 static void test_fifo_of_a_stranger(void **state)
 {
 	const char *path = in_folder("fifo"), *link = in_folder("link");
@@ -198,7 +198,7 @@ static void test_fifo_of_a_stranger(void **state)
 	assert_int_equal(chown(path, 12345, 12345), 0);
 	assert_int_equal(symlink("fifo", link), 0);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	assert_int_equal(output_write(path, "one", 3, NULL), 0); /* the folder is ours: somebody wanted it so */
+	assert_int_equal(output_write(path, "one", 3, NULL), 0); /* the folder is our own: the FIFO is intended */
 	assert_int_equal(chmod(folder, 01777), 0);
 	assert_int_equal(output_write(path, "two", 3, NULL), -EACCES);
 	assert_int_equal(output_write(link, "two", 3, NULL), -EACCES);
@@ -237,7 +237,7 @@ static void test_refused(void **state)
 	assert_int_equal(nr_entries(), before);
 }
 
-/* Nothing is there before all of it is; what was there stays. */
+/* No file appears before the report is complete. An old file stays until then. */
 static void test_piece_by_piece(void **state)
 {
 	const char *path = in_folder("new"), *old = in_folder("old");
@@ -261,7 +261,7 @@ static void test_piece_by_piece(void **state)
 	assert_non_null(strstr(diag.text, "cannot write"));
 }
 
-/* As a user without rights there: exits with 0 when it is refused. */
+/* Runs as a user without write permission. Exits with 0 when the write is refused. */
 static void test_no_rights(void **state)
 {
 	const char *path = in_folder("report");
@@ -316,7 +316,7 @@ static void check_owner(const char *path, uid_t uid, mode_t mode)
 	assert_int_equal(st.st_mode & 07777, mode);
 }
 
-/* What is in a report is for whoever asked for it. */
+/* A report is readable only by the user who requested it. */
 static void test_targets(void **state)
 {
 	const char *path = in_folder("report");
@@ -330,7 +330,7 @@ static void test_targets(void **state)
 	umask(mask);
 	if (geteuid())
 		return;
-	assert_int_equal(chown(path, 12345, 12345), 0); /* somebody has put it there, to read what comes */
+	assert_int_equal(chown(path, 12345, 12345), 0); /* an attacker put it there to read the report */
 	assert_int_equal(output_write(path, "third", 5, NULL), 0);
 	check_owner(path, 0, 0600);
 	assert_int_equal(unlink(path), 0);
@@ -345,7 +345,7 @@ static void test_targets(void **state)
 	unsetenv("SUDO_GID");
 }
 
-/* Some MiB of folded stacks: frames of a long name. */
+/* Some MiB of folded stacks: frames with a long name. */
 static struct profile *long_profile(void)
 {
 	static char name[1000];
@@ -365,8 +365,7 @@ static struct profile *long_profile(void)
 	return profile;
 }
 
-/* A report that is too large, or for which there is no room when much of it has been written, leaves what was there before; in a pipe
- * stands what was written. */
+/* If a report is too large, or the disk is full after much of it was written, the old file stays. A pipe keeps what was written. */
 static void test_long_report(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = long_profile();
@@ -409,19 +408,19 @@ static void test_full_disk(void **state)
 	assert_int_equal(output_write(path, large, sizeof(large), NULL), -ENOSPC);
 	check_content(path, "before");
 	assert_int_equal(nr_entries(), 1);
-	assert_int_equal(output_write(path, "report", 6, NULL), 0); /* no room is lost either */
+	assert_int_equal(output_write(path, "report", 6, NULL), 0); /* no disk space is lost either */
 	check_content(path, "report");
 	assert_int_equal(umount(folder), 0);
 }
 
-/* In a child: 0, or which of the things that a confined process may or may not do went wrong. */
+/* Runs in a child. Returns 0, or the number of the check of a confined process that failed. */
 static int confined(const char *output, const char *other)
 {
 	struct sockaddr_in nobody = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	long version = syscall(444, NULL, 0, 1); /* landlock_create_ruleset(2) */
 
 	if (version < 1)
-		return 0; /* a kernel without */
+		return 0; /* a kernel without Landlock */
 	confine_writing(&output, 1);
 	if (output_write(output, "one", 3, NULL) || output_write(output, "two", 3, NULL) || output_write("/dev/null", "x", 1, NULL))
 		return 1;

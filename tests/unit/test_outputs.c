@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the reports of windows go: each to a file of its own, and the oldest make room. */
+/* Where the reports of windows go: each to its own file. The oldest files are deleted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static bool is_there(const char *name)
 	return !stat(name, &st) && S_ISREG(st.st_mode) && st.st_size;
 }
 
-/* The one before it was full after half a second. */
+/* The window before it was full after half a second. */
 static void windows_of_one_second_have_names_of_their_own(void **state)
 {
 	assert_int_equal(add("%t.folded"), 0);
@@ -78,7 +78,7 @@ static void windows_of_one_second_have_names_of_their_own(void **state)
 		    is_there("20261123T164129Z.folded"));
 }
 
-/* And comes to where it was, again and again. */
+/* The clock reaches the same time again and again. */
 static void a_clock_that_is_set_back_overwrites_nothing(void **state)
 {
 	char last[PATH_MAX] = "";
@@ -122,7 +122,7 @@ static void what_is_no_pattern_is_refused(void **state)
 	assert_int_equal(outputs.nr, 0);
 }
 
-/* In one window, or in two: 1 of a%n1 is 11 of a%n. */
+/* Names may meet in one window or in two: 1 of a%n1 is 11 of a%n. */
 static void two_patterns_for_one_file_are_refused(void **state)
 {
 	static const struct {
@@ -155,7 +155,7 @@ static void two_patterns_for_one_file_are_refused(void **state)
 	assert_int_equal(outputs.nr, 2);
 }
 
-/* What two patterns come to is looked at for some hundreds of windows: who is told not to meet does not. */
+/* Compares the names of two patterns over some hundreds of windows. Patterns that are accepted together never meet. */
 static void patterns_that_may_stand_together_never_meet(void **state)
 {
 	static const char *const patterns[] = { "%n.json",  "%n1.json", "1%n.json",  "%n-%n.json", "%t.json",  "%t-%n.json", "%n%t.json",
@@ -188,7 +188,7 @@ static void each_output_keeps_as_many(void **state)
 	assert_true(is_there("4.json") && is_there("4.folded") && is_there("5.json") && is_there("5.folded"));
 }
 
-/* It would have been the place of a newer one, and there is none. */
+/* It would have replaced an older one, and no newer report exists. */
 static void a_window_that_is_not_written_costs_no_other(void **state)
 {
 	outputs.keep = 2;

@@ -14,16 +14,16 @@ static void test_raises(void **state)
 {
 	struct overhead overhead = { .max_percent = 10, .nr_cpus = 2 };
 
-	assert_false(overhead_look(&overhead, S / 2, S)); /* too early to say */
+	assert_false(overhead_look(&overhead, S / 2, S)); /* too early to decide */
 	assert_false(overhead_look(&overhead, S, S / 5)); /* 10 % of two CPUs */
 	assert_true(overhead_look(&overhead, 2 * S, S / 5 + S / 4));
 	assert_int_equal(overhead.min_ns, OVERHEAD_FIRST_NS);
 	assert_true(overhead.worst_percent > 12.4 && overhead.worst_percent < 12.6);
-	assert_false(overhead_look(&overhead, 3 * S, S / 5 + S / 4)); /* nothing since */
+	assert_false(overhead_look(&overhead, 3 * S, S / 5 + S / 4)); /* over two seconds */
 	assert_true(overhead_look(&overhead, 5 * S, S)); /* of two seconds */
 	assert_int_equal(overhead.min_ns, OVERHEAD_FIRST_NS * OVERHEAD_RAISE);
 	assert_int_equal(overhead.nr_raised, 2);
-	assert_true(overhead_look(&overhead, 6 * S, S + S / 4)); /* less than then, and still too much */
+	assert_true(overhead_look(&overhead, 6 * S, S + S / 4)); /* less than before, but still too much */
 	assert_true(overhead.worst_percent > 13.7);
 }
 
@@ -44,8 +44,8 @@ static void test_ends(void **state)
 	assert_false(overhead.is_at_end);
 	assert_false(overhead_look(&overhead, 2 * S, 2 * S));
 	assert_true(overhead.is_at_end);
-	assert_false(overhead_look(&overhead, 3 * S, 2 * S)); /* less goes on now */
-	assert_true(overhead.is_at_end); /* it was so */
+	assert_false(overhead_look(&overhead, 3 * S, 2 * S)); /* the overhead is lower now */
+	assert_true(overhead.is_at_end); /* the flag stays set */
 }
 
 static void test_without_a_limit(void **state)

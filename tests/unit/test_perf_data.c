@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Recordings made here, byte by byte: what is told of each record, in which order, and what is refused. */
+/* Recordings made here byte by byte: what is reported of each record, in which order, and what is refused. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void header(struct buffer *to, uint32_t type, uint16_t misc, size_t size)
 	u16(to, (uint16_t)(size + 8));
 }
 
-/* An event with one id. */
+/* Appends an event with one id. */
 static void event(struct buffer *to, uint64_t types, uint64_t id)
 {
 	header(to, ATTR, 0, 128 + 8);
@@ -81,7 +81,7 @@ static void round_ends(struct buffer *to)
 struct seen {
 	struct perf_data_record records[16];
 	uint32_t nr;
-	uint64_t words[16]; /* what the tests look at in what is borrowed */
+	uint64_t words[16]; /* copies of the borrowed data that the tests check */
 	char name[64];
 	int fails;
 };
@@ -106,7 +106,7 @@ static int look(void *arg, const struct perf_data_record *record)
 	return seen->fails;
 }
 
-/* What reading it gave. */
+/* What the reading reported. */
 static int read_all(const struct buffer *bytes, struct seen *seen, struct perf_data_info *ret_info)
 {
 	CLEANUP(perf_data_freep) struct perf_data *data = NULL;
@@ -133,7 +133,7 @@ static void records_come_in_the_order_of_time(void **state)
 	sample(&bytes, 11, 2, 90);
 	sample(&bytes, 11, 3, 40); /* another CPU */
 	round_ends(&bytes);
-	sample(&bytes, 11, 4, 80); /* older than the newest of the round before, which therefore waited */
+	sample(&bytes, 11, 4, 80); /* older than the newest record of the round before, which was therefore held back */
 	sample(&bytes, 11, 5, 120);
 	round_ends(&bytes);
 	sample(&bytes, 11, 6, 110);
@@ -184,7 +184,7 @@ static void samples_are_of_the_event_that_their_id_says(void **state)
 	assert_int_equal(info.nr_unknown_event, 1);
 }
 
-/* All that may stand before the stack: none of it may shift what comes behind. */
+/* All fields that may precede the stack are skipped, with no shift of those behind. */
 static void everything_before_the_stack_is_skipped(void **state)
 {
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(1u << 20), body = BUFFER_INIT(1u << 16);
@@ -214,10 +214,10 @@ static void everything_before_the_stack_is_skipped(void **state)
 	u64(&body, 2);		/* registers */
 	for (uint64_t i = 0; i < 9; i++)
 		u64(&body, 100 + i);
-	u64(&body, 16);		/* stack */
+	u64(&body, 16);		/* stack size */
 	u64(&body, 0x1111111111111111);
 	u64(&body, 0x2222222222222222);
-	u64(&body, 9);		/* of it, filled */
+	u64(&body, 9);		/* of which filled */
 	begin(&bytes);
 	event(&bytes, 0x13fff & ~(1u << 14), 11);
 	header(&bytes, SAMPLE, 2, body.size);
@@ -231,7 +231,7 @@ static void everything_before_the_stack_is_skipped(void **state)
 	assert_int_equal(seen.words[1], 108);
 	assert_int_equal(seen.words[2], 0x22);
 	assert_int_equal(seen.records[0].sample.stack_bytes, 9);
-	/* each cut: refused, or, where the record's own end is missing, told */
+	/* every truncation is refused, or reported when only the record's own end is missing */
 	for (size_t cut = 1; cut < body.size; cut++) {
 		CLEANUP(buffer_done) struct buffer shorter = BUFFER_INIT(1u << 20);
 		struct seen none = { 0 };
@@ -257,7 +257,7 @@ static void what_processes_do_is_told(void **state)
 	struct seen seen = { 0 };
 
 	begin(&bytes);
-	event(&bytes, 1u << 1, 11); /* no times: at once */
+	event(&bytes, 1u << 1, 11); /* no times: delivered at once */
 	header(&bytes, COMM, 1u << 13 | 2, 8 + 16 + 8);
 	u64(&bytes, 7 | 8ull << 32);
 	buffer_append(&bytes, name, 16);
@@ -274,7 +274,7 @@ static void what_processes_do_is_told(void **state)
 	buffer_append(&bytes, path, 16);
 	u64(&bytes, 0);
 	header(&bytes, AUXTRACE, 0, 8);
-	u64(&bytes, 5); /* bytes that are no record */
+	u64(&bytes, 5); /* bytes that form no record */
 	buffer_append(&bytes, "?????", 5);
 	header(&bytes, LOST, 0, 16);
 	u64(&bytes, 11);
@@ -310,7 +310,7 @@ static void what_is_no_recording_is_refused(void **state)
 	bytes.size = 0;
 	buffer_append(&bytes, "PERFILE2", 8);
 	for (int i = 0; i < 12; i++)
-		u64(&bytes, 104); /* a file whose events stand behind its end */
+		u64(&bytes, 104); /* a file whose events lie beyond its end */
 	assert_int_equal(read_all(&bytes, &seen, &info), -EBADMSG);
 }
 

@@ -92,7 +92,7 @@ static uint32_t prng(uint32_t *state)
 	return *state;
 }
 
-/* Against the obvious: the last line that covers the address. */
+/* Compares with a plain scan: the last line that covers the address. */
 static void random_lines_agree_with_a_scan(void **state)
 {
 	for (uint32_t seed = 1; seed <= 2000; seed++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The walk of Perl's stack (bpf/runtimes/perl.h) and the names of its frames, on the host, over a perl that is stopped. Oracle: what the
- * script says of itself by caller() (tests/programs/ perl_stacks.pl). That each activation of runops is one run is held against the native
- * stack. Arguments: the script, then the perl and what it is started by. */
+/* The walk of Perl's stack (bpf/runtimes/perl.h) and the names of its frames, on the host, over a stopped perl. Oracle: what the script
+ * prints of its own stack with caller() (tests/programs/perl_stacks.pl). The native stack checks that each activation of runops is one
+ * run. Arguments: the script, then the perl and the command that starts it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static const struct runtime_memory memory = { .read = read_perl };
 
 /* --- the perl ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Starts the script, which comes by its standard input: it may run in another root. */
+/* Starts the script from standard input: it may run in another root. */
 static void start_perl(const char *name)
 {
 	char *argv[16];
@@ -99,7 +99,7 @@ static void end_perl(void)
 	close(perl_output);
 }
 
-/* What it says, up to the line "." */
+/* Reads the script's output up to the line "." */
 static void read_says(char *text)
 {
 	size_t used = 0;
@@ -117,7 +117,7 @@ static void read_says(char *text)
 	text[used - 2] = '\0';
 }
 
-/* The youngest thread. */
+/* Returns the youngest thread. */
 static pid_t last_thread(void)
 {
 	char path[64];
@@ -184,7 +184,7 @@ static int take_mappings(void *arg, uint32_t tgid, uint32_t generation, const st
 			libc = facts;
 		if (runtime_perl.examine(object->elf, &found))
 			continue;
-		assert_int_equal(image.runtime, SONDE_RUNTIME_NONE); /* there is one */
+		assert_int_equal(image.runtime, SONDE_RUNTIME_NONE); /* there is only one perl */
 		image = found;
 		image_bias = mappings[i].load_bias;
 	}
@@ -245,7 +245,7 @@ static void begin_native(const struct user_regs_struct *regs)
 	host_tls_base = regs->fs_base;
 }
 
-/* Which native frames are activations of the loop. */
+/* Finds the native frames that are activations of the loop. */
 static void find_loops(void)
 {
 	for (uint32_t i = 0; i < w.nr_frames && i < SONDE_MAX_USER_FRAMES; i++) {
@@ -259,7 +259,7 @@ static void find_loops(void)
 	}
 }
 
-/* Both stacks of a thread that is stopped for it. */
+/* Walks both stacks of a thread, which is stopped for it. */
 static void walk_thread(pid_t tid)
 {
 	struct user_regs_struct regs;
@@ -285,7 +285,7 @@ static void go_on(pid_t tid)
 	assert_int_equal(ptrace(PTRACE_DETACH, tid, NULL, NULL), 0);
 }
 
-/* The frames as the script says its own. */
+/* Writes the frames in the script's format. */
 static void describe_all(char *text)
 {
 	size_t used = 0;
@@ -313,7 +313,7 @@ static void check_case(const char *name)
 	read_says(want);
 	learn();
 	tid = last_thread();
-	for (int i = 0; i < MAX_WAITS; i++) { /* it has said it, and is on its way into its loop */
+	for (int i = 0; i < MAX_WAITS; i++) { /* the output is done, the script is on its way into its loop */
 		walk_thread(tid);
 		describe_all(got);
 		go_on(tid);
@@ -346,7 +346,7 @@ static void test_stacks_are_what_caller_says(void **state)
 		check_case(name);
 }
 
-/* A file's name that was freed, and a glob whose place is another value's. */
+/* A file name that was freed, and a glob whose memory holds another value, give no name. */
 static void test_what_is_gone_has_no_name(void **state)
 {
 	static char says[MAX_TEXT];
@@ -375,7 +375,7 @@ static void test_what_is_gone_has_no_name(void **state)
 	end_perl();
 }
 
-/* Where the stop is anywhere, there are moments at which C has begun a call and runops has not, or the other way round. */
+/* A stop at any moment may find a call that C has begun and runops has not, or the other way round. */
 static void check_busy(const char *name)
 {
 	static char text[MAX_TEXT];
@@ -416,7 +416,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc < 3)
-		return 77; /* skipped: there is no perl */
+		return 77; /* skipped: no perl */
 	script = argv[1];
 	perl_command = argv + 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);

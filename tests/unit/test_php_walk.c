@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PHP's stacks as the kernel side walks them (bpf/runtimes/php.h) and as user space names them, in a php that is stopped again and again in
- * a known stack, against what it said of itself. Arguments: the script, then for each PHP its program and, where that lives in a root
- * directory of its own, "@ROOT" behind it. */
+/* PHP's stacks as the kernel side walks them (bpf/runtimes/php.h) and user space resolves them. A php is stopped again and again in a
+ * known stack, and compared with what it printed of itself. Arguments: the script, then for each PHP its program, followed by "@ROOT" if
+ * it lives in a root directory of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static long read_host(void *to, __u32 size, __u64 from)
 	return ++nr_reads == faulty_read ? -1 : read_child(NULL, from, to, size);
 }
 
-/* What the script says, up to "ready". */
+/* Reads the script's output up to "ready". */
 static void read_text(int fd, char text[MAX_TEXT])
 {
 	size_t used = 0;
@@ -111,7 +111,7 @@ static void run_php(const char *name, const char *const *options, int fd)
 	_exit(127);
 }
 
-/* The first mapping of the program: the compiler's memory may lie before. */
+/* The first mapping of the program: the compiler's memory may lie below it. */
 static uint64_t load_bias(const struct elf_file *elf)
 {
 	char path[64], exe[512] = "", line[1024];
@@ -132,7 +132,7 @@ static uint64_t load_bias(const struct elf_file *elf)
 	return elf_file_type(elf) == ET_EXEC ? 0 : start - (elf_file_segment(elf, 0)->vaddr & ~4095ULL);
 }
 
-/* The files that code is run from, as if all had tables; and is the child in one? */
+/* Registers the files that code runs from, as if all had tables, and finds the one that the child is in. */
 static void tell_mappings(void)
 {
 	struct sonde_mapping mappings[MAX_MAPPINGS] = { 0 };
@@ -163,7 +163,7 @@ static void tell_mappings(void)
 	host_process(&w, mappings, nr);
 }
 
-/* Waits for the child to stop, for its registers. */
+/* Waits for the child to stop and reads its registers. */
 static void take_registers(void)
 {
 	struct user_regs_struct regs;
@@ -180,7 +180,7 @@ static void take_registers(void)
 	walk_begin(&w);
 }
 
-/* Stops the child, wherever it is. */
+/* Stops the child wherever it is. */
 static void stop(void)
 {
 	struct timespec a_little = { .tv_nsec = 1500000 };
@@ -209,7 +209,7 @@ static void walk_php(void)
 		;
 }
 
-/* The frames that were taken, as the script writes them. */
+/* Writes the frames in the script's format. */
 static void write_frames(char text[MAX_TEXT])
 {
 	size_t used = 0;
@@ -229,7 +229,7 @@ static void write_frames(char text[MAX_TEXT])
 	assert_true(used < MAX_TEXT);
 }
 
-/* Of the JIT's own code no line is known. */
+/* For the JIT's own code no line is known. */
 static bool is_same(const char *have, const char *want)
 {
 	const char *line = strchr(strchr(want, '\t') + 1, '\t') + 1;
@@ -291,9 +291,9 @@ static void check_case(const char *name, const char *const *options)
 	const char *want;
 
 	start_case(name, options, text);
-	want = strstr(text, "spin"); /* behind what PHP may have warned of */
+	want = strstr(text, "spin"); /* after any warnings of PHP */
 	assert_non_null(want);
-	for (int i = 0; i < NR_STOPS; i += nr_same > 0) { /* it may still be busy with saying so */
+	for (int i = 0; i < NR_STOPS; i += nr_same > 0) { /* it may still be printing */
 		stop();
 		walk_php();
 		assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_COMPLETE);
@@ -346,7 +346,8 @@ static void test_stacks_of_the_jit(void **state)
 		check_case(jit_cases[i], jit_options);
 }
 
-/* At each instruction of a program that resumes generators all the time: a generator stands before its callers, or the stack is marked. */
+/* At each instruction of a program that resumes generators all the time: a generator is listed before its callers, or the stack is
+ * marked. */
 static void test_resumed_generators(void **state)
 {
 	static char text[MAX_TEXT], have[MAX_TEXT];
@@ -370,7 +371,7 @@ static void test_resumed_generators(void **state)
 	assert_in_range(nr_marked, 1, NR_SINGLE_STEPS / 10);
 }
 
-/* Each read in turn fails, as one of a page that is not there does. */
+/* Each read in turn fails, as if its page were not present. */
 static void test_faults(void **state)
 {
 	static struct sonde_runtime_frame all[SONDE_MAX_RUNTIME_FRAMES];
@@ -405,7 +406,7 @@ static void test_faults(void **state)
 	end_child();
 }
 
-/* What stands in memory is something else than was expected. */
+/* Memory holds other data than expected. */
 static void test_damage(void **state)
 {
 	static char text[MAX_TEXT];
@@ -421,7 +422,7 @@ static void test_damage(void **state)
 	frame = r.frames[0];
 	assert_true(runtime_image_is_sound(&image));
 	other = image;
-	/* as a worker that was taken over might say: such an image is not used at all */
+	/* as a compromised worker might send it: such an image is not used at all */
 	RUNTIME_OWN(struct sonde_php, other.known)->op_array_filename = 0xfff0;
 	assert_false(runtime_image_is_sound(&other));
 	other = image;
@@ -435,7 +436,7 @@ static void test_damage(void **state)
 	assert_false(runtime_image_is_sound(&other));
 	frame.cookie++;
 	assert_int_equal(php_describe(&image, &php, &memory, &frame, &function), -ESTALE);
-	frame.code = php.process.root.pc; /* a pointer, of some low byte */
+	frame.code = php.process.root.pc; /* a pointer with some low byte */
 	assert_true(php_describe(&image, &php, &memory, &frame, &function) < 0);
 	frame.code = 8;
 	assert_int_equal(php_describe(&image, &php, &memory, &frame, &function), -EFAULT);
@@ -451,7 +452,7 @@ static void test_damage(void **state)
 	end_child();
 }
 
-/* The layout of another version is refused, by the program's own code. */
+/* The layout of another version is refused, because of the program's own code. */
 static void test_layouts(void **state)
 {
 	static char text[MAX_TEXT];
@@ -470,13 +471,13 @@ static void test_layouts(void **state)
 	assert_int_equal(php_layout_check(&layout, elf, globals.elf_vaddr), -EBADMSG);
 	assert_null(php_layout_of(7, 3));
 	assert_null(php_layout_of(8, 99));
-	assert_int_equal(image.nr_loops, 2); /* GCC moves a part of execute_ex away in all of Debian's builds */
+	assert_int_equal(image.nr_loops, 2); /* in all of Debian's builds GCC splits off a part of execute_ex */
 	assert_true(image.loops[1].end_pc < image.loops[0].start_pc && image.loops[1].end_pc - image.loops[1].start_pc > 1000);
 	elf_file_free(elf);
 	end_child();
 }
 
-/* What is PHP, but none that we know. */
+/* Builds of PHP that sonde does not know. */
 static void test_strange(void **state)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The files that processes have mapped, in the process table: which are the same, what is open, what is forgotten; and what this
- * process has mapped. */
+/* The files that processes have mapped, in the process table: which are equal, which are open, which are forgotten. And the mappings of
+ * this process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static uint32_t object_of(const char *path, uint64_t device, uint64_t inode)
 		.tgid = 0x7ffffff0, .start_pc = pc, .size_bytes = PAGE, .time_ns = 1, .device = device, .inode = inode, .path = path
 	};
 
-	assert_int_equal(process_table_mmap(table, &event), 0); /* of a process that is not there: found by its path alone */
+	assert_int_equal(process_table_mmap(table, &event), 0); /* of a process that does not exist: found by its path alone */
 	pc += PAGE;
 	return process_table_find(table, event.tgid, 2, event.start_pc)->object;
 }
@@ -83,7 +83,7 @@ static void write_file(const char *path, const void *bytes, size_t size)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* An ELF file with this build id ("" for none). */
+/* Writes an ELF file with this build id ("": none). */
 static void write_elf(const char *path, const char *id, uint8_t filler)
 {
 	struct { Elf64_Nhdr header; char name[4], id[8]; } note = { { 4, 8, NT_GNU_BUILD_ID }, "GNU", { 0 } };
@@ -106,7 +106,7 @@ static const char *in_folder(const char *name)
 	return path;
 }
 
-/* A path may lead to another file by now, or outside of a container. */
+/* A path may lead to another file by now, or out of a container. */
 static void test_other_file_of_the_name(void **state)
 {
 	const char *path = in_folder("named");
@@ -118,8 +118,8 @@ static void test_other_file_of_the_name(void **state)
 	assert_non_null(object(object_of_inode(path, st.st_ino))->elf);
 }
 
-/* Of many mappings of one file, of whatever kind, one is looked at: for a moment the others need not even be there. On a busy machine that
- * may have passed. */
+/* Of many mappings of one file, of any kind, only one is looked up. For a short time the other paths need not even exist. On a busy
+ * machine that time may be over. */
 static void test_located_once(void **state)
 {
 	const char *path = in_folder("text");
@@ -140,7 +140,7 @@ static void test_located_once(void **state)
 	assert_int_equal(nr_same, 1);
 }
 
-/* Nor is it believed for long. */
+/* The result is not kept for long. */
 static void test_located_again(void **state)
 {
 	const char *path = in_folder("becomes");
@@ -154,8 +154,8 @@ static void test_located_again(void **state)
 	assert_non_null(object(object_of_inode(path, st.st_ino))->elf);
 }
 
-/* What the kernel tells of a mapping is enough while the file is open here, also when process and name are gone. Not when it has been
- * written to, or for another device's file of that number. */
+/* While the file is open here, the kernel's report of a mapping suffices, even after process and name are gone. Not if the file was
+ * written to, nor for a file with the same number on another device. */
 static void test_open_file_without_a_name(void **state)
 {
 	const char *path = in_folder("gone");
@@ -190,7 +190,7 @@ static void test_same_file(void **state)
 	assert_int_equal(object_at(b), first);
 	assert_int_equal(object_at(c), first);
 	assert_int_equal(object_at(a), first);
-	write_elf(d, "", 1); /* a copy, which nothing says is one */
+	write_elf(d, "", 1); /* a copy, without a build id to prove it */
 	assert_int_not_equal(object_at(d), first);
 }
 
@@ -206,14 +206,14 @@ static void test_same_build_id(void **state)
 	assert_int_equal(object_at(b), first);
 	assert_int_not_equal(object_at(c), first);
 	assert_int_equal(object_table_nr(process_table_objects(table)), 2);
-	write_elf(d, "build-id", 2); /* as one that wants to be taken for another would be */
+	write_elf(d, "build-id", 2); /* like a file made to be taken for another */
 	assert_int_not_equal(object_at(d), first);
 	assert_int_equal(object_table_nr(process_table_objects(table)), 3);
 	assert_int_equal(object_at(d), 2);
 }
 
-/* Whoever owns a file may write other bytes into it later: another user's stands for nobody's, nor do many of them keep an owner's copies
- * apart. */
+/* An owner may change a file later. So another user's copy is not used in place of anyone else's, and many of them do not keep one
+ * owner's copies apart. */
 static void test_copies_of_other_owners(void **state)
 {
 	uint32_t roots, users;
@@ -240,7 +240,7 @@ static void test_copies_of_other_owners(void **state)
 	assert_int_equal(object_at(in_folder("b")), roots);
 }
 
-/* Device and inode may be another owner's by now, who has set its time to what it was. */
+/* Device and inode may now belong to another owner's file, with its time set back to the old one. */
 static void test_number_of_another_owner(void **state)
 {
 	const char *path = in_folder("number");
@@ -257,7 +257,7 @@ static void test_number_of_another_owner(void **state)
 	assert_int_not_equal(object_at(path), first);
 }
 
-/* Each claims to be the one before, and would have them all read. */
+/* Each claims the build id of the one before, which would force all of them to be read. */
 static void test_many_of_one_build_id(void **state)
 {
 	const char *path = NULL;
@@ -301,7 +301,7 @@ static void test_what_cannot_be_read(void **state)
 
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	write_file(text, "no ELF", 6);
-	assert_null(object(object_at(fifo))->elf); /* and does not wait for a writer */
+	assert_null(object(object_at(fifo))->elf); /* does not wait for a writer */
 	assert_null(object(object_at(folder))->elf);
 	assert_null(object(object_at(text))->elf);
 	assert_null(object(object_at("/dev/null"))->elf);
@@ -310,7 +310,7 @@ static void test_what_cannot_be_read(void **state)
 	assert_null(object(first)->elf);
 	assert_string_equal(object(first)->path, missing);
 	assert_int_equal(object_at(missing), first);
-	write_elf(missing, "", 1); /* is there by now */
+	write_elf(missing, "", 1); /* exists by now */
 	assert_non_null(object(object_at(missing))->elf);
 	assert_int_equal(object_at("//anon"), OBJECT_NONE);
 	assert_int_equal(object_at("[heap]"), OBJECT_NONE);
@@ -347,7 +347,7 @@ static void test_scan(void **state)
 	assert_true(diag.text[0]);
 }
 
-/* A file that is deleted while it is mapped is still read, through the mapping. */
+/* A file deleted while mapped is still read, through the mapping. */
 static void test_deleted_file(void **state)
 {
 	const char *path = in_folder("gone");
@@ -365,12 +365,12 @@ static void test_deleted_file(void **state)
 	mapping = process_table_find(table, tgid, 1, (uintptr_t)at_pc);
 	munmap(at_pc, PAGE);
 	assert_non_null(mapping);
-	if (geteuid()) /* map_files is for those with rights */
+	if (geteuid()) /* map_files needs privileges */
 		return;
 	assert_non_null(object(mapping->object)->elf);
 }
 
-/* The first thread has ended, another goes on: the process is there. */
+/* After the first thread has ended, another one keeps the process alive. */
 static void *only_thread(void *arg)
 {
 	char byte = 1;
@@ -414,8 +414,8 @@ static void test_first_thread_ended(void **state)
 #define NR_SLOTS 8
 #define FIRST_TGID 0x7ffff000u
 
-static struct { int file; } slots[NR_TGIDS][NR_SLOTS]; /* file + 1, 0: none */
-static uint32_t held_as[NR_FILES];                           /* number; OBJECT_NONE: not held */
+static struct { int file; } slots[NR_TGIDS][NR_SLOTS]; /* file + 1; 0: none */
+static uint32_t held_as[NR_FILES];                           /* object number; OBJECT_NONE: not held */
 static char file_paths[NR_FILES][128];
 
 static uint32_t nr_descriptors(void)
@@ -481,7 +481,7 @@ static void change_something(uint32_t random, uint64_t now)
 	}
 }
 
-/* Every mapping and everyone who holds a file has the right one, open; all others are forgotten. */
+/* Every mapping and every holder of a file has the right one, open. All other files are forgotten. */
 static uint32_t check_files(uint64_t now)
 {
 	bool is_known[NR_FILES] = { false };
@@ -542,17 +542,17 @@ static void test_files_come_and_go(void **state)
 	process_table_prune(table, UINT64_MAX);
 	assert_int_equal(process_table_sweep(table, count_forgotten, &nr_forgotten), 0);
 	memset(slots, 0, sizeof(slots));
-	assert_true(check_files(40000000000000) > 20); /* those that are held, opened again */
+	assert_true(check_files(40000000000000) > 20); /* the held ones are opened again */
 	assert_int_equal(process_table_sweep(table, count_forgotten, &nr_forgotten), 0);
 	assert_true(nr_descriptors() <= nr_before + 64);
 }
 
-/* A file that nobody maps is opened again only as what it was. */
+/* A file that is no longer mapped is opened again only if it is unchanged. */
 static void test_closed_file_that_changed(void **state)
 {
 	uint32_t nr_forgotten = 0, first = OBJECT_NONE;
 
-	for (int file = 0; file < 70; file++) { /* more than stay open */
+	for (int file = 0; file < 70; file++) { /* more than may stay open */
 		snprintf(file_paths[0], sizeof(file_paths[0]), "%s/file%d", folder, file);
 		write_elf(file_paths[0], "", 1);
 		map_file(0, 0, 0, 1000 + (uint64_t)file);

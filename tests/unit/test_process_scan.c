@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What reading the mappings of all processes may cost: users with processes of many mappings, and a stop. This program is its own proxy. */
+/* The cost of reading the mappings of all processes: users whose processes have many mappings, and a stop request. This program is its
+ * own proxy. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@
 #define USER 12347
 #define OTHER 12348
 #define NR_EACH 4
-#define MAPPINGS 20000 /* and as many between them: that costs more than the 5 ms that he gets here, and what is free */
+#define MAPPINGS 20000 /* with as many others between them: takes longer than the 5 ms per user here, plus what is free */
 
 struct scene {
 	struct process_table *table;
@@ -31,7 +32,7 @@ struct scene {
 	pid_t users[NR_EACH], others[NR_EACH];
 };
 
-/* In the child. */
+/* Runs in the child. */
 static void live_of_mappings(uid_t uid, uint32_t nr_mappings, int ready_fd)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -116,7 +117,7 @@ static uint32_t nr_known(const struct scene *scene, const pid_t pids[NR_EACH])
 	return nr;
 }
 
-/* One of his processes takes all that he has; nobody else misses anything. */
+/* One process uses up its user's whole share. Nobody else misses anything. */
 static void a_user_has_his_share(void **state)
 {
 	CLEANUP(scene_done) struct scene scene;
@@ -127,7 +128,7 @@ static void a_user_has_his_share(void **state)
 	assert_true(is_known(&scene, getpid()));
 	assert_int_equal(nr_known(&scene, scene.others), NR_EACH);
 	assert_int_equal(nr_known(&scene, scene.users), 1);
-	assert_true(left.nr >= NR_EACH - 1); /* there may be others on this machine */
+	assert_true(left.nr >= NR_EACH - 1); /* the machine may run others */
 	assert_int_not_equal(left.uid, 0);
 }
 
@@ -150,7 +151,7 @@ static void a_stop_ends_it(void **state)
 	stop_fd_set(stop_fd);
 	assert_int_equal(scan(&scene, 1000 * NS_PER_S, stop_fd).nr, 0);
 	assert_int_equal(process_table_nr_processes(scene.table), 0);
-	assert_true(stop_fd_take(stop_fd)); /* for the loop that comes then */
+	assert_true(stop_fd_take(stop_fd)); /* for the loop that follows */
 }
 
 int main(int argc, char **argv)

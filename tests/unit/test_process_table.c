@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who has what mapped, when: the process table against an array of pages, and lines of /proc/PID/maps. */
+/* Which mappings a process has at which time: the process table against an array of pages, and lines of /proc/PID/maps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Anonymous memory, which file_off tells apart. */
+/* Maps anonymous memory; file_off tells the mappings apart. */
 static void map(uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t file_off, uint64_t time_ns)
 {
 	const struct mapping_event event = { .tgid = tgid, .start_pc = start_pc, .size_bytes = end_pc - start_pc, .file_off = file_off,
@@ -40,7 +40,7 @@ static void map(uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t file
 	assert_int_equal(process_table_mmap(table, &event), 0);
 }
 
-/* What stands there, by its file_off less its place in the mapping; UINT64_MAX: nothing. */
+/* Returns the file offset of pc in the mapping found there; UINT64_MAX: no mapping. */
 static uint64_t at(uint32_t tgid, uint64_t time_ns, uint64_t pc)
 {
 	const struct process_mapping *mapping = process_table_find(table, tgid, time_ns, pc);
@@ -131,7 +131,7 @@ static uint64_t prng(void)
 	return seed >> 33;
 }
 
-/* Against an array of pages for each time. Events have the even times, so that the odd ones are between two. */
+/* Compares with an array of pages for each time. Events have even times, so odd times lie between two events. */
 static void test_random_mappings(void **state)
 {
 	static uint64_t oracle[ORACLE_TIMES][ORACLE_PAGES];
@@ -168,7 +168,7 @@ static void test_random_mappings(void **state)
 	}
 }
 
-/* A process that maps for ever: it is remembered less far back, and nothing else happens. */
+/* A process that maps without end is remembered less far back. Nothing else happens. */
 static void test_endless_mappings(void **state)
 {
 	struct told told;
@@ -182,7 +182,7 @@ static void test_endless_mappings(void **state)
 	assert_int_equal(told.nr, 1);
 }
 
-/* The kernel does not tell of munmap: what was unmapped piles up where nothing new is mapped. */
+/* The kernel does not report munmap: unmapped ranges pile up where nothing new is mapped. */
 static void test_scattered_mappings(void **state)
 {
 	for (uint64_t i = 1; i <= 200000; i++)
@@ -226,18 +226,18 @@ static void test_fork(void **state)
 	map(7, 4 * PAGE, 8 * PAGE, 0x200000, 30);
 	assert_int_equal(at(8, 35, 4 * PAGE), 0x100000); /* the parent's later changes are not the child's */
 	assert_int_equal(at(7, 35, 4 * PAGE), 0x200000);
-	assert_int_equal(at(8, 15, 4 * PAGE), UINT64_MAX); /* was not born */
+	assert_int_equal(at(8, 15, 4 * PAGE), UINT64_MAX); /* not yet started */
 	map(8, 6 * PAGE, 7 * PAGE, 0x300000, 40);
 	assert_int_equal(at(7, 45, 6 * PAGE), 0x202000);
 	told = changes_of(8);
 	assert_int_equal(told.nr, 3);
 	assert_int_equal(process_table_nr_processes(table), 2);
-	assert_int_equal(process_table_fork(table, 55, 56, 50), 0); /* of a parent that is not known */
+	assert_int_equal(process_table_fork(table, 55, 56, 50), 0); /* of an unknown parent */
 	assert_int_equal(at(56, 55, 4 * PAGE), UINT64_MAX);
 }
 
-/* Mappings that several processes share, and each changes, leaves by an exec or passes on: every process has had what it would have had of
- * its own. */
+/* Processes share mappings, and each changes them, drops them by an exec or passes them on. Each sees the same as with mappings of its
+ * own. */
 static void test_any_forks(void **state)
 {
 	enum { NR = 6, TIMES = 40, CHECKED = 8 };
@@ -285,7 +285,7 @@ static void test_exit_and_reuse(void **state)
 	process_table_exit(table, 7, 20);
 	assert_int_equal(process_table_nr_processes(table), 0);
 	assert_int_equal(at(7, 15, 4 * PAGE), 0x100000);
-	assert_int_equal(at(7, 25, 4 * PAGE), 0x100000); /* its last ticks */
+	assert_int_equal(at(7, 25, 4 * PAGE), 0x100000); /* its last samples */
 	assert_int_equal(at(7, 2000000000, 4 * PAGE), UINT64_MAX);
 	told = changes_of(7);
 	assert_int_equal(told.nr, 0);
@@ -293,7 +293,7 @@ static void test_exit_and_reuse(void **state)
 	assert_int_equal(changes_of(7).nr_calls, 0);
 	assert_int_equal(process_table_fork(table, 1, 7, 30), 0); /* another process with this id */
 	assert_int_equal(at(7, 15, 4 * PAGE), 0x100000);
-	assert_int_equal(at(7, 31, 4 * PAGE), UINT64_MAX); /* not that of the one before */
+	assert_int_equal(at(7, 31, 4 * PAGE), UINT64_MAX); /* not the earlier process's mapping */
 	map(7, 4 * PAGE, 8 * PAGE, 0x200000, 31);
 	second = generation_of(7);
 	assert_int_not_equal(first, second);
@@ -302,20 +302,20 @@ static void test_exit_and_reuse(void **state)
 	assert_int_equal(process_table_nr_processes(table), 1);
 }
 
-/* Whenever a pc may mean another file than before. */
+/* The generation changes whenever a pc may mean another file than before. */
 static void test_generations(void **state)
 {
 	uint32_t last;
 
 	map(7, 4 * PAGE, 8 * PAGE, 0x100000, 10);
 	last = generation_of(7);
-	map(7, 20 * PAGE, 21 * PAGE, 0x100000, 11); /* where nothing was */
+	map(7, 20 * PAGE, 21 * PAGE, 0x100000, 11); /* where nothing was mapped */
 	map(7, 3 * PAGE, 4 * PAGE, 0x100000, 11);
 	map(7, 8 * PAGE, 9 * PAGE, 0x100000, 11);
 	assert_int_equal(generation_of(7), last);
 	map(7, 6 * PAGE, 9 * PAGE, 0x200000, 12);
 	assert_int_not_equal(generation_of(7), last);
-	assert_int_equal(changes_of(7).nr_calls, 0); /* told once */
+	assert_int_equal(changes_of(7).nr_calls, 0); /* reported once */
 }
 
 static void test_prune(void **state)
@@ -332,7 +332,7 @@ static void test_prune(void **state)
 	assert_int_equal(at(7, 35, 4 * PAGE), UINT64_MAX);
 }
 
-/* Long after its mappings; until another process has the number. */
+/* It stays known long after its mappings ended, until another process gets the number. */
 static void test_jitdump_of_the_ended(void **state)
 {
 	const struct mapping_event event = {

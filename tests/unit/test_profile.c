@@ -24,7 +24,7 @@ static void strings_are_one(void **state)
 	assert_string_equal(profile_string_text(profile, ab), "ab");
 }
 
-/* Equal in every field but one: each is an entry of its own. */
+/* Locations that differ in any one field are separate entries. */
 static void locations_differ_in_any_field(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
@@ -103,10 +103,10 @@ static void values_have_names(void **state)
 	assert_int_equal(profile_find_value(profile, "microseconds"), PROFILE_NONE);
 	types[1] = types[2];
 	profile_set_value_types(profile, types, 2, 0);
-	assert_int_equal(profile_find_value(profile, "time"), PROFILE_NONE); /* only a sum is meant */
+	assert_int_equal(profile_find_value(profile, "time"), PROFILE_NONE); /* only a sum of that name counts */
 	types[0].type = profile_string(profile, "time");
 	profile_set_value_types(profile, types, 2, 0);
-	assert_int_equal(profile_find_value(profile, "time"), 0); /* names go before */
+	assert_int_equal(profile_find_value(profile, "time"), 0); /* names take precedence */
 }
 
 static void nothing_changes_no_fold(void **state)
@@ -209,7 +209,7 @@ static void notes_are_plain(void **state)
 	account_note(&account, "%s", "a\nb\x1b[2J \xc2\x9b \xff \xe2\x82 gr\xc3\xbc\xc3\x9f");
 	assert_string_equal(account.notes[0], "a?b?[2J ? ? ? gr\xc3\xbc\xc3\x9f");
 	for (int cut = 0; cut < 4; cut++)
-		account_note(&account, "%0*d\xf0\x9f\x94\xa5", ACCOUNT_NOTE_BYTES - 1 - cut, 0); /* cut inside of a code point */
+		account_note(&account, "%0*d\xf0\x9f\x94\xa5", ACCOUNT_NOTE_BYTES - 1 - cut, 0); /* cut within a code point */
 	for (int cut = 1; cut < 4; cut++)
 		assert_int_equal(account.notes[1 + cut][ACCOUNT_NOTE_BYTES - 1 - cut], '?');
 }
@@ -236,7 +236,7 @@ static void kinds_have_names(void **state)
 	assert_false(frame_is_interpreted(FRAME_NATIVE) || frame_is_interpreted(FRAME_KERNEL) || frame_is_interpreted(FRAME_MARK));
 }
 
-/* Those of one name and version are one; those without room are counted; an account of no runtime says nothing of any. */
+/* Runtimes of one name and version are merged. Those without room are counted. An account without runtimes prints nothing of them. */
 static void runtimes_are_counted(void **state)
 {
 	static struct account account = { .nr_cpus = 1 };
@@ -274,7 +274,7 @@ static void check_account(const struct account *account, const char *wanted, con
 		fail_msg("'%s' in '%s'", unwanted, text.data);
 }
 
-/* Each tick that was due and never came, and what is known of why. */
+/* Reports each tick that was due and never arrived, with the reason where it is known. */
 static void losses_are_told(void **state)
 {
 	struct account *account = calloc(1, sizeof(*account));

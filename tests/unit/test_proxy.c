@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* This program is its own proxy. What it waits for in vain is a file system whose server never answers. */
+/* This program is its own proxy. It waits in vain for a file system whose server never answers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -64,7 +64,7 @@ static void scene_done(struct scene *scene)
 		run("rm -rf %s.*", scene->path);
 	}
 	proxy_free(scene->proxy);
-	closep(&scene->fuse_fd); /* now those who wait are told that nobody is there */
+	closep(&scene->fuse_fd); /* releases the waiters: the server has ended */
 	umount2(scene->path, MNT_DETACH);
 	rmdir(scene->path);
 }
@@ -92,7 +92,7 @@ static uint32_t start_user(struct scene *scene, uid_t uid)
 	return (uint32_t)pid;
 }
 
-/* What its process names there. 0, or why it was not opened. */
+/* Opens a path as the process names it. Returns 0 or the error. */
 static int open_for(struct scene *scene, uint32_t tgid, const char *path)
 {
 	int fd = proxy_open_own(scene->proxy, tgid, false, path, 1 << 20);
@@ -115,7 +115,7 @@ static void does_what_it_is_asked(void **state)
 {
 	CLEANUP(scene_done) struct scene scene;
 	char text[100000] = TEXT, copy[sizeof(text)];
-	uint32_t tgids[2]; /* a user's, which the proxy reads, and our own, which we do */
+	uint32_t tgids[2]; /* a user's, which the proxy reads, and our own, which we read */
 	FILE *maps;
 	int fd;
 
@@ -159,14 +159,14 @@ static void who_hangs_is_left_and_not_asked_again(void **state)
 	assert_int_equal(open_for(&scene, user, "/etc/passwd"), -EBUSY);
 	assert_int_equal(open_for(&scene, sibling, "/etc/passwd"), 0);
 	assert_int_equal(open_dead(&scene, other), -ETIMEDOUT);
-	assert_true(clock_ns() - began < 30 * NS_PER_S); /* for ever, without */
+	assert_true(clock_ns() - began < 30 * NS_PER_S); /* without a deadline it would never return */
 	assert_int_equal(proxy_counts(scene.proxy).nr_timed_out, 2);
 	assert_int_equal(proxy_counts(scene.proxy).nr_refused, 2);
 	assert_true(proxy_counts(scene.proxy).tgid == user || proxy_counts(scene.proxy).tgid == other);
 	assert_int_equal(proxy_counts(scene.proxy).uid, proxy_counts(scene.proxy).tgid == user ? USER : OTHER);
 }
 
-/* What a process maps is looked for by its path where the mapping itself is gone. 0, or why it was not found. */
+/* Looks up a mapped file by its path after the mapping itself has gone. Returns 0 or the error. */
 static int locate(struct scene *scene, uint32_t tgid, const char *path)
 {
 	int fd = proxy_locate(scene->proxy, &(struct mapped_region){ .tgid = tgid, .start_pc = 4096, .end_pc = 8192, .path = path });
@@ -185,7 +185,7 @@ static int locate_dead(struct scene *scene, uint32_t tgid)
 	return locate(scene, tgid, path);
 }
 
-/* Processes are cheap. */
+/* Processes are cheap, so the limit is per user. */
 static void after_four_nobody_of_that_user_is_asked(void **state)
 {
 	CLEANUP(scene_done) struct scene scene;
@@ -199,7 +199,7 @@ static void after_four_nobody_of_that_user_is_asked(void **state)
 	assert_int_equal(locate(&scene, (uint32_t)getpid(), "/etc/passwd"), 0);
 }
 
-/* Where a perf map has its name somebody else may have mounted something. */
+/* Somebody else may have mounted a file system at the path of the perf map. */
 static void names_are_not_the_process_s_doing(void **state)
 {
 	CLEANUP(scene_done) struct scene scene;
@@ -212,7 +212,7 @@ static void names_are_not_the_process_s_doing(void **state)
 		assert_int_equal(open_dead(&scene, user), -ETIMEDOUT);
 	}
 	assert_int_equal(open_dead(&scene, user), -EBUSY);
-	for (int i = 0; i < 3 && err == -ETIMEDOUT; i++) { /* the budget is spent: 2 ms are left of it, which a busy disk may take */
+	for (int i = 0; i < 3 && err == -ETIMEDOUT; i++) { /* the budget is spent: 2 ms of it are left, which a busy disk may use up */
 		user = start_user(&scene, USER);
 		err = locate(&scene, user, "/etc/passwd");
 	}
@@ -222,7 +222,7 @@ static void names_are_not_the_process_s_doing(void **state)
 
 static const struct proxy_request of_root = { .kind = PROXY_MEMORY, .tgid = 1 };
 
-/* Also what comes in the end, and of files that users serve whoever maps them. */
+/* Covers slow answers that arrive in the end. For files that users serve, it does not matter who maps them. */
 static void waiting_has_a_budget(void **state)
 {
 	const struct proxy_request of_file = { .kind = PROXY_OPEN, .device = makedev(0, 7) },
@@ -251,7 +251,7 @@ static void waiting_has_a_budget(void **state)
 	assert_false(proxy_budget_allows(&budget, &of_root));
 	assert_int_equal(budget.counts.nr_refused, 2);
 	proxy_budget_charge(&budget, &of_disk, 50 * NS_PER_MS, NULL);
-	/* others' files on that disk */
+	/* other users' files on that disk */
 	assert_true(proxy_budget_allows(&budget, &(struct proxy_request){ .kind = PROXY_OPEN, .device = makedev(8, 1), .tgid = 2 }));
 	proxy_budget_done(&budget);
 }
@@ -273,7 +273,7 @@ static void ours_is_not_spent_by_strangers(void **state)
 	assert_in_range(proxy_budget_wait_ns(&budget, &of_credentials), NS_PER_MS, 5 * NS_PER_MS);
 	proxy_budget_charge(&budget, &of_root, 3 * NS_PER_MS, NULL);
 	assert_int_equal(proxy_budget_wait_ns(&budget, &of_root), PROXY_DEADLINE_MS * NS_PER_MS);
-	assert_int_equal(budget.counts.tgid, of_credentials.tgid); /* who took longest is named, and not whom it hit */
+	assert_int_equal(budget.counts.tgid, of_credentials.tgid); /* the slowest process is reported, not the one that was refused */
 	proxy_budget_done(&budget);
 }
 
@@ -295,7 +295,7 @@ static void copies_have_a_budget(void **state)
 	proxy_budget_done(&budget);
 }
 
-/* A descriptor of O_PATH, as it is found through a process whose mounts are not ours. */
+/* Returns an O_PATH descriptor, found through a process with other mounts than ours. */
 static int open_of_sleeper(struct scene *scene)
 {
 	char path[PATH_MAX], number[16] = "";
@@ -305,11 +305,11 @@ static int open_of_sleeper(struct scene *scene)
 	fd = open(path, O_RDONLY);
 	assert_true(read(fd, number, sizeof(number) - 1) > 0);
 	scene->sleeper = atoi(number);
-	snprintf(path, sizeof(path), "/proc/%d/fd/3", scene->sleeper); /* which it has from its birth on */
+	snprintf(path, sizeof(path), "/proc/%d/fd/3", scene->sleeper); /* open since the process started */
 	return open(path, O_PATH | O_CLOEXEC);
 }
 
-/* What is on a file system that a user may have mounted is copied. */
+/* A file on a file system that a user may have mounted is copied. */
 static void what_foreigners_serve_is_copied(void **state)
 {
 	CLEANUP(scene_done) struct scene scene;
@@ -335,7 +335,7 @@ static void what_foreigners_serve_is_copied(void **state)
 	assert_int_equal(kind, FILE_SYSTEM_FOREIGN);
 	assert_int_equal(fstat(copy_fd, &st), 0);
 	assert_int_equal(st.st_size, 8 << 20);
-	assert_int_equal(st.st_uid, USER); /* whom it is charged to */
+	assert_int_equal(st.st_uid, USER); /* the user charged for it */
 	assert_int_equal(pread(copy_fd, text, sizeof(text), 0), sizeof(text));
 	assert_string_equal(text, TEXT);
 	assert_true(pwrite(copy_fd, "x", 1, 0) < 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the library's functions do with an object that -ENOMEM left NULL, and with one that could not be made. tests/style/style.py looks
- * that no function is left out. */
+/* The library's functions with an object that -ENOMEM left NULL, and with one whose creation failed. tests/style/style.py checks that no
+ * function is left out. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +85,7 @@ static void counters(void **state)
 	sonde_names_free(NULL);
 }
 
-/* Refused for its options, before anything is loaded. */
+/* Its options are refused before anything is loaded. */
 static void a_session_that_was_not_made(void **state)
 {
 	const struct sonde_session_options options = { .size = sizeof(options), .user_only = true, .kernel_only = true };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Option structs of callers that were compiled with an older or a newer version of the library, or that forgot the size. */
+/* Option structs of callers compiled with an older or newer version of the library, or that forgot the size. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 static char path[] = "/tmp/sonde-options-XXXXXX";
 
-/* Each gives the options to its function; `size` of them are there, in a block of just that size. */
+/* Each passes the options to its function. The block has exactly `size` bytes. */
 typedef int (*use_fn)(const void *options, char *ret_error, size_t error_bytes);
 
 static int use_session(const void *options, char *ret_error, size_t error_bytes)
@@ -27,7 +27,7 @@ static int use_session(const void *options, char *ret_error, size_t error_bytes)
 	struct sonde_session *session;
 	int err = sonde_session_new(options, &session);
 
-	assert_int_equal(sonde_session_run(session), -EINVAL); /* it could not be made, and the reason stays */
+	assert_int_equal(sonde_session_run(session), -EINVAL); /* creation failed, and the reason is kept */
 	snprintf(ret_error, error_bytes, "%s", sonde_session_error(session));
 	if (err && sonde_session_exit_code(session) != SONDE_EXIT_USAGE)
 		err = -ENOTSUP;
@@ -117,7 +117,7 @@ static int use_show(const void *options, char *ret_error, size_t error_bytes)
 	return use_profile(show, options, ret_error, error_bytes);
 }
 
-/* `known` with another size: bytes are left out at its end, or more are there, of which the last is `last`. */
+/* `known` with another size: bytes are missing at its end, or more follow, the last of which is `last`. */
 static void check(use_fn use, const void *known, size_t known_bytes, size_t bytes, size_t said_bytes, unsigned char last, int err,
 		  const char *text)
 {
@@ -136,7 +136,7 @@ static void check(use_fn use, const void *known, size_t known_bytes, size_t byte
 		fail_msg("%zu bytes that say %zu: %d, not %d: '%s' without '%s'", bytes, said_bytes, got, err, error, text);
 }
 
-/* `smaller`: what the first version of the struct had, or less. */
+/* `smaller`: the size of the struct's first version, or less. */
 static void check_sizes(use_fn use, const void *known, size_t bytes, size_t smaller, int err, const char *text)
 {
 	check(use, known, bytes, bytes, bytes, 0, err, text);
@@ -150,7 +150,7 @@ static void check_sizes(use_fn use, const void *known, size_t bytes, size_t smal
 
 static void sizes(void **state)
 {
-	/* refused for what they say, so nothing is loaded */
+	/* refused for their values, so nothing is loaded */
 	const struct sonde_session_options session = { .user_only = true, .kernel_only = true };
 	const struct sonde_sampling_options sampling = { .freq_hz = 1, .period = 1 };
 	const struct sonde_wait_options waits = { .min_ns = 2, .max_ns = 1 };
@@ -186,7 +186,7 @@ static void count_one(void *arg)
 	++*(unsigned *)arg;
 }
 
-/* A sandbox may close when bytes are there, but perf.data needs more than its bytes. */
+/* A sandbox may close once bytes are there, but perf.data needs more than its bytes. */
 static void who_wants_a_sandbox_is_told(void **state)
 {
 	unsigned nr = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CPython's line tables: those of one function as 3.6, 3.10 and 3.12 compiled it, with the lines that they told, and tables that no Python
- * would write. Whole libraries are compared in tests/system/python_lines.py. */
+/* CPython's line tables: those of one function compiled by 3.6, 3.10 and 3.12, with the lines that they gave, and tables that no Python
+ * would write. tests/system/python_lines.py compares whole libraries. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 struct change {
 	uint32_t off;
-	int32_t line; /* from there on */
+	int32_t line; /* from this offset on */
 };
 
 struct table {
@@ -75,7 +75,8 @@ static size_t unhex(const char *hex, uint8_t *bytes)
 	return nr;
 }
 
-/* The result of the last feeding; *ret_search is what it left. From memory of just that size, for the sanitizer. */
+/* Returns the result of the last call; *ret_search is the state it left. The bytes are in memory of exactly that size, for the
+ * sanitizer. */
 static int search_in(enum python_lines form, uint32_t first_line, uint32_t off, const uint8_t *bytes, size_t size, size_t piece,
 		     struct python_line_search *ret_search)
 {
@@ -122,7 +123,7 @@ static void real_tables_have_their_lines(void **state)
 
 static void behind_the_last_instruction(void **state)
 {
-	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 1, 1000000, tables[0].hex), 215); /* it stays */
+	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 1, 1000000, tables[0].hex), 215); /* keeps the line */
 	assert_int_equal(line_of_hex(PYTHON_LINES_310, 1, 132, tables[1].hex), NO);
 	assert_int_equal(line_of_hex(PYTHON_LINES_311, 1, 258, tables[2].hex), NO);
 	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 7, 0, ""), 7);
@@ -136,7 +137,7 @@ static void each_form_of_entry(void **state)
 	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 100, 2, "0002000302ff"), 104);
 	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 100, 299, "ff002d05"), 100);
 	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 100, 300, "ff002d05"), 105);
-	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 300, 4, "0280028004"), 300 - 256); /* the odd byte counts for nothing */
+	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 300, 4, "0280028004"), 300 - 256); /* an odd trailing byte is ignored */
 	assert_int_equal(line_of_hex(PYTHON_LINES_310, 100, 0, "028004010201"), NO);
 	assert_int_equal(line_of_hex(PYTHON_LINES_310, 100, 2, "028004010201"), 101);
 	/* a range in the middle of a line's way */
@@ -148,7 +149,7 @@ static void each_form_of_entry(void **state)
 	assert_int_equal(line_of_hex(PYTHON_LINES_311, 10, 2, "d80102e00102"), 13);  /* ... by 2 */
 	assert_int_equal(line_of_hex(PYTHON_LINES_311, 10, 15, "ef04"), 12);	     /* of 16 bytes */
 	assert_int_equal(line_of_hex(PYTHON_LINES_311, 10, 0, "e805"), 8);	     /* no columns, back by 2 */
-	assert_int_equal(line_of_hex(PYTHON_LINES_311, 10, 0, "f0467f"), NO);  /* a number that the table's end cuts */
+	assert_int_equal(line_of_hex(PYTHON_LINES_311, 10, 0, "f0467f"), NO);  /* a number cut off by the table's end */
 	assert_int_equal(line_of_hex(PYTHON_LINES_311, 10, 0, "f0464201010101"), 10 + ((6 | 2 << 6 | 1 << 12) >> 1)); /* long */
 	assert_int_equal(line_of_hex(PYTHON_LINES_311, 10, 0, "f8"), NO);
 	assert_int_equal(line_of_hex(PYTHON_LINES_311, 10, 2, "f8d80102"), 11);
@@ -160,25 +161,25 @@ static void tables_that_no_python_writes(void **state)
 	uint8_t bytes[] = { 0x80 };
 
 	assert_int_equal(line_of_hex(PYTHON_LINES_311, 1, 0, "00"), -EBADMSG);		   /* the middle of an entry */
-	assert_int_equal(line_of_hex(PYTHON_LINES_311, 1, 0, "e8f8"), -EBADMSG);	   /* an entry in a number */
-	assert_int_equal(line_of_hex(PYTHON_LINES_311, 1, 0, "e87f7f7f7f7f7f7f00"), -EBADMSG); /* one that does not end */
-	assert_int_equal(line_of_hex(PYTHON_LINES_311, 1, 0, "e87f7f7f7f7f3f"), NO);	   /* one that does, in no line */
+	assert_int_equal(line_of_hex(PYTHON_LINES_311, 1, 0, "e8f8"), -EBADMSG);	   /* an entry byte within a number */
+	assert_int_equal(line_of_hex(PYTHON_LINES_311, 1, 0, "e87f7f7f7f7f7f7f00"), -EBADMSG); /* a number that does not end */
+	assert_int_equal(line_of_hex(PYTHON_LINES_311, 1, 0, "e87f7f7f7f7f3f"), NO);	   /* one that ends, for no line */
 	assert_int_equal(line_of_hex(PYTHON_LINES_310, 5, 0, "02f0"), NO);		   /* below the first line */
 	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 5, 0, "00f0"), NO);
 	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, UINT32_MAX, 0, "00f0"), NO);
-	/* Once bad, always bad. */
+	/* After an error all later calls fail. */
 	python_lines_start(&search, PYTHON_LINES_311, 1, 0);
 	assert_int_equal(python_lines_feed(&search, (const uint8_t *)"\1", 1), -EBADMSG);
 	assert_int_equal(python_lines_feed(&search, bytes, 1), -EBADMSG);
 	assert_int_equal(python_lines_line(&search), NO);
-	/* Found is found. */
+	/* After a result later calls change nothing. */
 	python_lines_start(&search, PYTHON_LINES_311, 1, 0);
 	assert_int_equal(python_lines_feed(&search, bytes, 1), PYTHON_LINES_FOUND);
 	assert_int_equal(python_lines_feed(&search, (const uint8_t *)"\xd8", 1), PYTHON_LINES_FOUND);
 	assert_int_equal(python_lines_line(&search), 1);
 }
 
-/* Any bytes: some line or none, in pieces the same as at once. */
+/* Any bytes give some line or none; in pieces the same as at once. */
 static void random_bytes(void **state)
 {
 	uint32_t seed = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_python_names PROGRAM [PYTHON...]: what frames of Python are called: the code objects of live processes, whose names, files and lines
- * the program in them (tests/programs/python_names.py) has told. Of /usr/bin/python3 and each Python that pyenv has, or of those that are
- * named. */
+/* test_python_names PROGRAM [PYTHON...]: the names of Python frames: the code objects of live processes. The program in them
+ * (tests/programs/python_names.py) prints their names, files and lines. Runs /usr/bin/python3 and each Python that pyenv has, or the
+ * ones given. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -31,7 +31,7 @@ static const char *program;
 static char *const *named;
 static int nr_named;
 
-/* By offsetof() with the headers of each version, apart from the tables that sonde has. */
+/* From offsetof() with the headers of each version, independent of sonde's tables. */
 static const struct offsets {
 	uint16_t minor, argcount, kwonlyargcount, flags, firstlineno, filename, name, qualname, linetable, ascii_bytes, compact_bytes;
 	enum python_lines lines;
@@ -50,10 +50,10 @@ static const struct offsets {
 /* A Python that runs the program, and what is known of it. */
 struct child {
 	pid_t pid;
-	int to; /* what it waits on */
+	int to; /* what the program waits on */
 	FILE *from;
 	unsigned int nr_reads;
-	unsigned int failing_read; /* which of them fails, from 1; 0: none */
+	unsigned int failing_read; /* which read fails, from 1; 0: none */
 	int failure;
 	struct runtime_image image;
 	struct sonde_python process;
@@ -102,7 +102,7 @@ static void child_stop(struct child *child)
 	waitpid(child->pid, NULL, 0);
 }
 
-/* The layout, with the type's address told by the program: half as linked, half as load bias. */
+/* The layout, with the type's address as the program printed it: half as linked, half as load bias. */
 static void child_know(struct child *child, unsigned int minor, uint64_t code_type)
 {
 	struct python_layout *layout = RUNTIME_OWN(struct python_layout, child->image.naming);
@@ -154,7 +154,7 @@ static void assert_text(const char *text, const char *hex, const char *what, con
 		fail_msg("%s is \"%s\", not as in: %s", what, text, line);
 }
 
-/* What must not be named: neither by what stands there, nor when it can not be read. */
+/* A damaged or unreadable code object is not resolved. */
 static void check_refusals(struct child *child, const struct sonde_runtime_frame *frame)
 {
 	struct python_layout *layout = RUNTIME_OWN(struct python_layout, child->image.naming);
@@ -170,7 +170,7 @@ static void check_refusals(struct child *child, const struct sonde_runtime_frame
 	other.cookie++;
 	assert_int_equal(describe(child, &other, &function), -ESTALE);
 	other.cookie--;
-	other.code += 16; /* the middle of it */
+	other.code += 16; /* in its middle */
 	assert_int_equal(describe(child, &other, &function), -EBADMSG);
 	other.code = 0x1000;
 	assert_int_equal(describe(child, &other, &function), -EFAULT);
@@ -179,15 +179,15 @@ static void check_refusals(struct child *child, const struct sonde_runtime_frame
 	child->process.process.load_bias ^= 0x1000000;
 	assert_int_equal(describe(child, frame, &function), -EBADMSG);
 	child->process.process.load_bias ^= 0x1000000;
-	layout->code_filename ^= layout->code_linetable; /* bytes are no str */
+	layout->code_filename ^= layout->code_linetable; /* the bytes are no str */
 	assert_true(describe(child, frame, &function) < 0);
 	layout->code_filename ^= layout->code_linetable;
-	layout->code_linetable ^= 0x8000; /* a worker's word is not believed */
+	layout->code_linetable ^= 0x8000; /* a worker's answer is not trusted */
 	assert_int_equal(describe(child, frame, &function), -EBADMSG);
 	layout->code_linetable ^= 0x8000;
 }
 
-/* Which frame it is; its line is the last one. False: the program has told all. */
+/* Reads one frame and compares; its line is the last one. False: the program has no more output. */
 static bool check_frame(struct child *child, char **line, size_t *size, struct sonde_runtime_frame *frame)
 {
 	const struct python_layout *layout = RUNTIME_OWN(const struct python_layout, child->image.naming);
@@ -264,7 +264,7 @@ static void live_code_objects_have_their_names(void **state)
 			check_python(found.gl_pathv[i]);
 }
 
-/* One page of memory, whatever its address. */
+/* Reads one page of memory, whatever its address. */
 static int copy_read(void *arg, uint64_t from, void *to, size_t size)
 {
 	if (from % PYTHON_PAGE_BYTES + size > PYTHON_PAGE_BYTES)
@@ -273,7 +273,7 @@ static int copy_read(void *arg, uint64_t from, void *to, size_t size)
 	return 0;
 }
 
-/* A free-threaded build's str, of a word `state` and with what stands behind it; once more at the page's end. */
+/* A free-threaded build's str, from a word `state` and the bytes that follow it; then once more at the page's end. */
 static void assert_free_threaded(uint32_t state, size_t header_bytes, const void *units, size_t size, const char *want)
 {
 	const struct python_layout layout = {
@@ -305,13 +305,13 @@ static void free_threaded_strings(void **state)
 	}
 }
 
-/* Words as they stand in objects: 0, small numbers, addresses, the state of a str, anything. */
+/* Words as objects hold them: 0, small numbers, addresses, the state of a str, anything. */
 #define RANDOM_CODE 0x10000
 #define RANDOM_TABLE 0x7f0000001230ULL
 
 struct random_memory {
 	uint32_t seed;
-	uint16_t cookie_off; /* in the code object: what its cookie is made of: 0, then RANDOM_TABLE */
+	uint16_t cookie_off; /* in the code object, the two words that its cookie is made of: 0, then RANDOM_TABLE */
 };
 
 static int random_read(void *arg, uint64_t from, void *to, size_t size)
@@ -336,7 +336,7 @@ static int random_read(void *arg, uint64_t from, void *to, size_t size)
 	return *seed >> 28 ? 0 : -EFAULT;
 }
 
-/* Memory that changes at each look, and layouts as a worker that was taken over would send them. */
+/* Memory that changes at each read, and layouts as a compromised worker would send them. */
 static void random_memory(void **state)
 {
 	struct runtime_image image = { 0 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk of CPython's frames (runtimes/python.h), compiled for the host, in stopped processes of every CPython that is
- * found here. Oracle: what the program itself printed of its threads' stacks by sys._current_frames(). Where the entries stand is checked
+/* The kernel side's walk of CPython's frames (runtimes/python.h), compiled for the host, in stopped processes of every CPython found
+ * here. Oracle: what the program prints of its threads' stacks with sys._current_frames(). The positions of the entries are checked
  * against the native walk of the same threads. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,8 +37,8 @@
 #define MAX_EXPECTED 400
 #define MAX_NAME 64
 
-/* Threads with a stack each; the last one, the main thread, prints all of them, then all spin on or sleep. "T tid" begins a thread, "name
- * line" is a frame, leaf first. */
+/* Threads with a stack each. The main thread is the last one; it prints all stacks, then all spin on or sleep. "T tid" begins a thread,
+ * "name line" is a frame, leaf first. */
 static const char program[] =
 	"import sys, threading, time, os, functools\n"
 	"ready = []\n"
@@ -135,7 +135,7 @@ static uint32_t nr_reads;
 
 /* --- the program ---------------------------------------------------------------------------------------------------------------------- */
 
-/* `root` is where the program's path begins, "" or a directory to chroot to. */
+/* `root` is the prefix of the program's path: "" or a directory to chroot to. */
 static void start_child(const char *root, const char *python)
 {
 	int out[2];
@@ -409,7 +409,7 @@ static void test_python(const char *root, const char *path)
 	}
 	interrupt_child();
 	load_tables();
-	for (int turn = 0; turn < 200 && !is_ready(&expected[main_thread]); turn++) { /* it still returns from what printed */
+	for (int turn = 0; turn < 200 && !is_ready(&expected[main_thread]); turn++) { /* it is still returning from the print */
 		for (uint32_t i = 0; i < nr_expected; i++)
 			assert_int_equal(ptrace(PTRACE_CONT, expected[i].tid, NULL, NULL), 0);
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
@@ -431,7 +431,7 @@ static void test_installed(void **state)
 	test_python("", "/usr/bin/python3");
 }
 
-/* Those of pyenv, and those that SONDE_TEST_PYTHONS names: ROOT:PROGRAM, separated by spaces. */
+/* The Pythons of pyenv, and those in SONDE_TEST_PYTHONS: ROOT:PROGRAM, separated by spaces. */
 static void test_others(void **state)
 {
 	const char *home = getenv("HOME"), *more = getenv("SONDE_TEST_PYTHONS");
@@ -467,7 +467,7 @@ static struct elf_file *open_elf(const char *path)
 	return elf;
 }
 
-/* Whatever is no interpreter says so, and quickly: one look at its hash table. */
+/* A file that is no interpreter is recognized quickly, with one look at its hash table. */
 static void test_other_files(void **state)
 {
 	static const char *const folders[] = { "/usr/bin", "/usr/lib/x86_64-linux-gnu", "/usr/lib" };
@@ -516,8 +516,7 @@ static bool is_harmless(const struct runtime_image *found)
 	       p->tstate_bytes <= SONDE_PYTHON_MAX_BYTES;
 }
 
-/* The words that CPython 3.13 says of itself, each with bits turned over: refused with a reason, or nothing that reads beside the buffer.
- */
+/* The offsets that CPython 3.13 publishes, each with bits flipped: refused with a reason, or nothing reads outside of the buffer. */
 static void test_damaged_offsets(void **state)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
@@ -553,7 +552,7 @@ static void test_damaged_offsets(void **state)
 
 #define MADE_UP_PC 0x10000
 
-static uint64_t made_up_bytes; /* of readable memory from MADE_UP_PC on; each word is its address */
+static uint64_t made_up_bytes; /* of readable memory from MADE_UP_PC on; each word holds its address */
 
 static long read_made_up(void *to, __u32 size, __u64 from)
 {
@@ -565,24 +564,23 @@ static long read_made_up(void *to, __u32 size, __u64 from)
 	return 0;
 }
 
-/* What lies in the block is read once, what does not lie in it whole is read anew; nothing outside of the page is asked for, but what is
- * asked for itself. */
+/* Data within the block is read once; data not wholly within it is read again. Outside of the page only the requested bytes are read. */
 static void test_block(void **state)
 {
 	static const struct {
 		uint64_t from, bytes, offset;
-		uint32_t nr_reads; /* 0: it cannot be read */
+		uint32_t nr_reads; /* 0: the read fails */
 	} steps[] = {
-		{ MADE_UP_PC + 8, 8192, 8, 1 },              /* the page before is not there */
+		{ MADE_UP_PC + 8, 8192, 8, 1 },              /* the page before is not present */
 		{ MADE_UP_PC + 3000, 8192, 432, 2 },         /* 512 - 80: at the block's end */
-		{ MADE_UP_PC + 2568, 8192, 0, 2 },           /* its first */
-		{ MADE_UP_PC + 2560, 8192, 432, 3 },         /* one less */
-		{ MADE_UP_PC + 2568, 8192, 432, 4 },         /* not whole in it */
-		{ MADE_UP_PC + 2571, 8192, 432, 5 },         /* other words than the block's */
-		{ MADE_UP_PC + 4096 - 40, 4096 + 40, 432, 6 }, /* it crosses into another page */
+		{ MADE_UP_PC + 2568, 8192, 0, 2 },           /* the block's first byte */
+		{ MADE_UP_PC + 2560, 8192, 432, 3 },         /* one word lower */
+		{ MADE_UP_PC + 2568, 8192, 432, 4 },         /* not wholly in the block */
+		{ MADE_UP_PC + 2571, 8192, 432, 5 },         /* not aligned to the block's words */
+		{ MADE_UP_PC + 4096 - 40, 4096 + 40, 432, 6 }, /* crosses into another page */
 		{ MADE_UP_PC + 4096, 8192, 0, 7 },
 		{ MADE_UP_PC - 8, 8192, 0, 0 },
-		{ MADE_UP_PC + 4096, 8192, 0, 9 },           /* after what could not be read there is nothing in it */
+		{ MADE_UP_PC + 4096, 8192, 0, 9 },           /* after a failed read the block is empty */
 	};
 
 	host_read = read_made_up;
@@ -604,7 +602,7 @@ static void test_block(void **state)
 	}
 }
 
-/* Nothing is there to be read, and that is said; a thread without a state is no fault. */
+/* A root that cannot be read is reported. A thread without a state is no error. */
 static void test_root_that_is_not_there(void **state)
 {
 	const struct sonde_python gone = { .process.root = { .kind = SONDE_TLS_GLOBAL, .pc = MADE_UP_PC - 8 } },

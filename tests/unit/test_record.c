@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Records of the ring are believed when they are as long as they say, and of a type that is known. */
+/* A record of the ring is accepted when its size is the one it states and its type is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which activation of the interpreter's loop runs which run (bpf/runtimes/runtime.h). In the made-up native stacks the loop's frames are
- * 'L', the leaf is the first; runs are told apart by number. */
+/* Which activation of the interpreter's loop executes which run (bpf/runtimes/runtime.h). In the made-up native stacks 'L' is a frame of
+ * the loop, leaf first; runs are numbered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static void begin(const char *natives, enum sonde_stop stop)
 	}
 }
 
-/* Where the runs stand: numbers of native frames, '^' at the leaf, '-' nowhere. */
+/* Where the runs are: numbers of native frames, '^' at the leaf, '-' nowhere. */
 static const char *places(void)
 {
 	static char text[64];
@@ -63,7 +63,7 @@ static const char *places(void)
 	return text;
 }
 
-/* Of `nr` runs that are paired by counting, the native stack ends behind `nr_here`. */
+/* Pairs `nr` runs by counting. The native stack ends after `nr_here` of them. */
 static const char *count(const char *natives, enum sonde_stop stop, uint32_t nr, uint32_t nr_here)
 {
 	begin(natives, stop);
@@ -88,12 +88,12 @@ static void test_from_the_root(void **state)
 static void test_from_the_leaf(void **state)
 {
 	assert_string_equal(count("cLcL", SONDE_STOP_NO_ROW, 3, 9), "13-");
-	assert_string_equal(count("LcLc", SONDE_STOP_NO_ROW, 1, 9), "-"); /* one activation more than runs, and nobody knows which */
+	assert_string_equal(count("LcLc", SONDE_STOP_NO_ROW, 1, 9), "-"); /* one activation more than runs: which one is extra is unknown */
 	begin("cLcLL", SONDE_STOP_COMPLETE);
 	for (int i = 0; i < 2; i++)
 		runtime_entry(&r);
 	runtime_stop(&r, SONDE_RUNTIME_STOP_DEPTH);
-	assert_string_equal(places(), "13"); /* there are more runs than are known */
+	assert_string_equal(places(), "13"); /* there are more runs than the known ones */
 	begin("cLcL", SONDE_STOP_COMPLETE);
 	for (int i = 0; i < 3; i++)
 		runtime_entry(&r);
@@ -102,12 +102,12 @@ static void test_from_the_leaf(void **state)
 	begin("cLcL", SONDE_STOP_COMPLETE);
 	for (int i = 0; i < 3; i++)
 		runtime_entry(&r);
-	r.record.stop = SONDE_RUNTIME_STOP_DEPTH; /* another runtime's */
+	r.record.stop = SONDE_RUNTIME_STOP_DEPTH; /* another runtime's record */
 	r.record.stopped_runtime = SONDE_RUNTIME_PYTHON;
 	assert_string_equal(places(), "^13");
 }
 
-/* What the runtime says of the leaf decides how many activations more than runs there can be. */
+/* What the runtime reports of the leaf limits by how many the activations may outnumber the runs. */
 static const char *count_between(__s32 min_ahead, __s32 max_ahead, const char *natives, enum sonde_stop stop, uint32_t nr, uint32_t nr_here)
 {
 	begin(natives, stop);
@@ -125,10 +125,10 @@ static void test_what_does_not_pair(void **state)
 {
 	assert_string_equal(count_between(0, 0, "cLcL", SONDE_STOP_COMPLETE, 2, 9), "13");
 	assert_string_equal(count_between(0, 0, "cLcL", SONDE_STOP_COMPLETE, 3, 9), "---");
-	assert_string_equal(count_between(-1, 0, "LcLcL", SONDE_STOP_COMPLETE, 2, 9), "--"); /* a destructor, called by what has ended */
+	assert_string_equal(count_between(-1, 0, "LcLcL", SONDE_STOP_COMPLETE, 2, 9), "--"); /* a destructor, called by an ended run */
 	assert_string_equal(count_between(0, 1, "LcLcL", SONDE_STOP_COMPLETE, 2, 9), "24");
 	assert_string_equal(count_between(-1, 1, "LcLcL", SONDE_STOP_COMPLETE, 1, 9), "-");
-	assert_string_equal(count_between(1, 0, "LcL", SONDE_STOP_COMPLETE, 2, 9), "--"); /* nothing can be right */
+	assert_string_equal(count_between(1, 0, "LcL", SONDE_STOP_COMPLETE, 2, 9), "--"); /* no pairing is possible */
 	assert_string_equal(count_between(0, 1, "LcLc", SONDE_STOP_NO_ROW, 2, 1), "2-");  /* a fiber's stack */
 	assert_string_equal(count_between(-1, 0, "cLc", SONDE_STOP_NO_ROW, 3, 2), "---");
 }
@@ -139,7 +139,7 @@ static void test_other_stacks(void **state)
 	assert_string_equal(count("cLcL", SONDE_STOP_COMPLETE, 4, 3), "^13-");
 	assert_string_equal(count("LcL", SONDE_STOP_COMPLETE, 3, 1), "2--");
 	assert_string_equal(count("c", SONDE_STOP_COMPLETE, 2, 0), "--");
-	begin("L", SONDE_STOP_COMPLETE); /* of fibers within fibers the first says it */
+	begin("L", SONDE_STOP_COMPLETE); /* with nested fibers the first one decides */
 	runtime_entry(&r);
 	for (int i = 0; i < 2; i++) {
 		runtime_leave_stack(&r);
@@ -161,7 +161,7 @@ static void test_by_address(void **state)
 	runtime_entry_at(&w, &r, in_frame(2)); /* out of order */
 	assert_string_equal(places(), "13-");
 	begin("abcd", SONDE_STOP_COMPLETE);
-	runtime_entry_at(&w, &r, in_frame(-1)); /* its frame is gone */
+	runtime_entry_at(&w, &r, in_frame(-1)); /* its frame was not found */
 	runtime_entry_at(&w, &r, in_frame(0));
 	assert_string_equal(places(), "^0");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel side does when another CPU, or user space, is at the same thing at that moment: bpf/lib/send.h and runtime_program.h for
- * the host, with maps whose other side moves between two calls. */
+/* What the kernel side does when another CPU or user space works on the same data at the same moment: bpf/lib/send.h and
+ * runtime_program.h for the host, with maps that the other side changes between two calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@ static long host_output(void *ring, void *bytes, uint64_t size, uint64_t flags);
 #undef BPF_CORE_READ
 #undef bpf_core_field_exists
 #define bpf_core_field_exists(...) 0
-#define BPF_CORE_READ(task, ...) ((void)(task), 0) /* no task is looked at */
+#define BPF_CORE_READ(task, ...) ((void)(task), 0) /* reads no task */
 #include "../../bpf/abi/python.h"
 #include "../../bpf/lib/runtime_program.h"
 
@@ -36,17 +36,17 @@ static long host_output(void *ring, void *bytes, uint64_t size, uint64_t flags);
 #define MAX_CALLS 4
 
 static struct {
-	int state;                  /* of HASH in `stacks`; -1: it is not there */
+	int state;                  /* of HASH in `stacks`; -1: no entry */
 	uint32_t nr_outputs, nr_in_ring;
-	bool is_full[MAX_CALLS];    /* of these outputs, there is no room */
-	enum sonde_stack_state other_side; /* of the other CPU, which sends the same within the first output */
+	bool is_full[MAX_CALLS];    /* the outputs that find no room */
+	enum sonde_stack_state other_side; /* result on the other CPU, which sends the same stack during the first output */
 	bool has_other;
 } sending;
 
 static struct {
-	void *leads_to[2];          /* where the map leads at the first call and at the second */
+	void *leads_to[2];          /* what the map returns at the first and at the second call */
 	uint32_t nr_calls;
-	uint32_t serial;            /* that the memory has from the second call on; 0: as it was */
+	uint32_t serial;            /* serial of that memory from the second call on; 0: unchanged */
 } known;
 
 static struct {
@@ -67,7 +67,7 @@ static long host_delete(void *map, const void *key)
 	return 0;
 }
 
-static uint64_t window_is; /* its number */
+static uint64_t window_is; /* the current window's number */
 
 static void *host_lookup(void *map, const void *key)
 {
@@ -103,7 +103,8 @@ static long host_output(void *to, void *bytes, uint64_t size, uint64_t flags)
 	return 0;
 }
 
-/* Two CPUs have the same new stack at once, and the first finds no room in the ring: the second one's sample names a body that was sent. */
+/* Two CPUs find the same new stack at once, and the first gets no room in the ring. The second one's sample refers to a payload that was
+ * sent. */
 static void a_body_is_stored_only_when_it_is_in_the_ring(void **state)
 {
 	memset(&sending, 0, sizeof(sending));
@@ -144,8 +145,8 @@ static enum known copy_with(void *first, void *second, uint32_t serial, struct s
 	return copy_known(NULL, 1, GENERATION, ret_copy, sizeof(*ret_copy));
 }
 
-/* User space replaces what is known of the process while it is copied: the map then leads elsewhere, or nowhere, or to the same memory with
- * another process's value in it. */
+/* User space replaces the process's entry while it is copied. The map then returns other memory, nothing, or the same memory with
+ * another process's value. */
 static void what_changes_while_it_is_copied_is_torn(void **state)
 {
 	struct sonde_python one = { .process = { .generation = GENERATION, .serial = 1 }, .code_bytes = 11 }, other = one, copy = { 0 };

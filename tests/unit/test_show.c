@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tables of sonde show, against answers worked out by hand; what strangers' names do to a terminal; instructions and who they belong
+/* The tables of sonde show, against results worked out by hand; hostile names on a terminal; instructions and the functions they belong
  * to. */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 static const struct show_options plain = { 0 };
 
-/* Ten samples: spin 7 (one below a recursion), work 2, the kernel 1. */
+/* Ten samples: spin 7 (one in a recursion), work 2, the kernel 1. */
 static struct profile *ten(void)
 {
 	struct profile *profile = profile_new();
@@ -99,7 +99,7 @@ static void test_callers_and_callees(void **state)
 	assert_int_equal(show_callees(profile, "work", &plain, &buffer, &diag), 0);
 	assert_non_null(strstr(buffer.data, "FUNCTION\n   80.00 %   20.00 %  work  app\n   60.00 %   60.00 %  spin  app\n"));
 	buffer.size = 0;
-	assert_int_equal(show_callers(profile, "work", &plain, &buffer, &diag), 0); /* 2 of its 8 its own */
+	assert_int_equal(show_callers(profile, "work", &plain, &buffer, &diag), 0); /* 2 of its 8 are its own */
 	assert_non_null(strstr(buffer.data, "   80.00 %   20.00 %  work  app\n   80.00 %   20.00 %  main  app\n"));
 	assert_int_equal(show_callers(profile, "spi", &plain, &buffer, &diag), -ENOENT);
 	assert_non_null(strstr(diag.text, "'spi'"));
@@ -149,7 +149,7 @@ static uint32_t run_by(struct profile *profile, const char *name, const char *fi
 	return profile_location(profile, &location);
 }
 
-/* Functions of one name in two files, and at two first lines, are their own; lines of calls tell none apart. */
+/* Functions of one name in two files, or at two first lines, are separate. The lines of calls do not separate functions. */
 static struct profile *of_python(void)
 {
 	struct profile *profile = ten();
@@ -171,7 +171,7 @@ static struct profile *of_python(void)
 	return profile;
 }
 
-/* Waits: of 3 and 9, and one of 30 below it: a function has the least and the most of those that it is in. */
+/* Waits of 3 and 9, and one of 30 below them. A function has the minimum and the maximum of the waits that it is in. */
 static void test_folds(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
@@ -256,7 +256,7 @@ static void test_interpreted(void **state)
 	assert_int_equal(annotation.places[0].total, 21);
 }
 
-/* Between two versions lines move and folders change; the file's base name tells functions of one name apart. */
+/* Between two versions lines move and folders change. The file's base name separates functions of one name. */
 static void test_diff_of_interpreted(void **state)
 {
 	CLEANUP(profile_freep) struct profile *before = profile_new(), *after = profile_new();
@@ -279,7 +279,7 @@ static void test_diff_of_interpreted(void **state)
 	assert_true(diff.rows[0].self[0] == 10 && diff.rows[0].self[1] == 10);
 }
 
-/* No byte that could drive a terminal, no line longer than the terminal, however hostile and long the names. */
+/* However hostile and long the names: no byte that could drive a terminal, no line longer than the terminal. */
 static void check_tame(const struct buffer *buffer, size_t max_columns)
 {
 	size_t columns = 0;
@@ -322,8 +322,8 @@ static void test_instructions_have_their_own(void **state)
 		{ 0x10, 2, "nop", 0, 0 }, { 0x12, 5, "callq 0x40", 0, 0 }, { 0x17, 2, "syscall", 0, 0 }, { 0x19, 1, "retq", 0, 0 }
 	};
 	const struct annotated_address addresses[] = {
-		{ .elf_vaddr = 0x12, .class = ADDRESS_LEAF, .self = 1, .total = 1 },  /* about to call */
-		{ .elf_vaddr = 0x17, .class = ADDRESS_CALL, .self = 0, .total = 20 }, /* returns to behind the call */
+		{ .elf_vaddr = 0x12, .class = ADDRESS_LEAF, .self = 1, .total = 1 },  /* at a call */
+		{ .elf_vaddr = 0x17, .class = ADDRESS_CALL, .self = 0, .total = 20 }, /* the return address is behind the call */
 		{ .elf_vaddr = 0x17, .class = ADDRESS_LEAF, .self = 300, .total = 300 },
 		{ .elf_vaddr = 0x19, .class = ADDRESS_ENTRY, .self = 0, .total = 4000 },  /* in the kernel by the system call */
 		{ .elf_vaddr = 0x17, .class = ADDRESS_ENTRY, .self = 0, .total = 50000 }, /* in the kernel by an interrupt */
@@ -365,9 +365,9 @@ static void test_source(void **state)
 	assert_non_null(strstr(buffer.data, "4000000000  [the file has no such line]\n"));
 }
 
-extern const char __executable_start; /* the linker's: where the file's first byte is mapped */
+extern const char __executable_start; /* defined by the linker: where the file's first byte is mapped */
 
-/* Of the function at so many bytes in this program's memory. */
+/* Lists the function at that address of this program's file. */
 static struct buffer list_self(uint64_t elf_vaddr, int *ret_err)
 {
 	struct buffer answer = BUFFER_INIT(1 << 20);
@@ -399,7 +399,7 @@ static void test_listing(void **state)
 	assert_false(listing.lines.bad);
 	assert_true(nr > 30);
 	assert_int_equal(line.elf_vaddr + line.nr_bytes, listing.end);
-	/* what a worker in a stranger's hands could send */
+	/* what a compromised worker could send */
 	for (size_t size = 0; size < answer.size; size++) {
 		if (!code_listing_open(answer.data, size, &listing)) {
 			while (code_listing_next(&listing, &line))
@@ -408,7 +408,7 @@ static void test_listing(void **state)
 		}
 	}
 	assert_int_equal(code_listing_open(answer.data, answer.size, &listing), 0);
-	answer.data[24]++; /* the first line's address: behind the start */
+	answer.data[24]++; /* the first line's address: after the start */
 	assert_int_equal(code_listing_open(answer.data, answer.size, &listing), 0);
 	assert_false(code_listing_next(&listing, &line));
 	assert_true(listing.lines.bad);

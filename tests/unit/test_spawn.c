@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* This program's main does not ask sonde_is_worker: started as a helper, it does once more what it did before, as the programs of forgetful
- * users do. Once that brought a machine down, so nothing of it is tried without fuses. */
+/* This program's main does not call sonde_is_worker. Started as a helper, it repeats what it did before, as programs of forgetful users
+ * do. Once that brought a machine down, so every attempt here has limits. */
 #include <errno.h>
 #include <linux/sched.h>
 #include <setjmp.h>
@@ -25,11 +25,11 @@
 
 #include "fuses.h"
 
-#define REPORT_FD 40            /* a pipe that everyone inherits */
+#define REPORT_FD 40            /* a pipe that all processes inherit */
 #define TRACED "lets itself be traced"
 #define BUILD_ID "00112233445566778899aabbccddeeff00112233"
 
-/* What one generation met. */
+/* What one generation reports. */
 struct report {
 	uint32_t generation;
 	int32_t err;
@@ -54,7 +54,7 @@ static void use_worker(uint32_t generation, const char *word)
 	struct diag diag = { 0 };
 	int err = worker_new_for("/proc/self/exe", word, 1u << 20, &diag, &worker);
 
-	for (int i = 0; worker && i < 3; i++) { /* as often as it is asked, it is started once */
+	for (int i = 0; worker && i < 3; i++) { /* however often it is requested, it starts once */
 		diag = (struct diag){ 0 };
 		err = worker_ask(worker, &(struct worker_request){ .max_cpu_ns = 1000000000 }, &diag, &answer);
 	}
@@ -79,7 +79,7 @@ static void use_fetcher(uint32_t generation)
 	_exit(system(name));
 }
 
-/* What it was started for, which no helper should ever come to. */
+/* The program's real work, which no helper may reach. */
 static int forget(uint32_t generation, const char *word)
 {
 	if (!strcmp(word, "clears"))
@@ -93,7 +93,7 @@ static int forget(uint32_t generation, const char *word)
 
 /* --- the test ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Everything that the program and its helpers tell, until the last of them has ended. */
+/* Reads all reports of the program and its helpers, until the last of them has ended. */
 static size_t run_forgetful(const char *word, struct report *reports, size_t max)
 {
 	int ends[2], status;
@@ -132,7 +132,7 @@ static void check_worker(const char *word)
 	assert_int_equal(reports[0].generation, 1); /* the helper */
 	assert_int_equal(reports[0].err, -ELOOP);
 	assert_non_null(strstr(reports[0].text, "main must ask sonde_is_worker first"));
-	assert_int_equal(reports[1].generation, 0); /* who started it */
+	assert_int_equal(reports[1].generation, 0); /* the program that started it */
 	assert_int_equal(reports[1].err, -ELOOP);
 	assert_non_null(strstr(reports[1].text, "main must ask sonde_is_worker first"));
 }
@@ -159,7 +159,7 @@ static void a_fetcher_starts_no_fetcher(void **state)
 	assert_int_equal(reports[1].err, -1);
 }
 
-/* The next process gets this number. */
+/* Forks a process with this id. */
 static pid_t fork_as(pid_t pid)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&pid, .set_tid_size = 1 };
@@ -172,7 +172,7 @@ static pid_t fork_as(pid_t pid)
 	return child;
 }
 
-/* A program that waits for any child has seen the helper's end, and its number is another's by now. */
+/* A program that waits for any child has reaped the helper, and its process id now belongs to another process. */
 static void ends_nobody_else(void **state)
 {
 	char *argv[] = { "true", NULL };
@@ -195,7 +195,7 @@ static void ends_nobody_else(void **state)
 	assert_int_equal(spawn_end(&helper), 0);
 	assert_int_equal(helper.pid, 0);
 	usleep(20000);
-	assert_int_equal(waitpid(other, &status, WNOHANG), 0); /* it lives */
+	assert_int_equal(waitpid(other, &status, WNOHANG), 0); /* still alive */
 	assert_int_equal(kill(other, SIGKILL), 0);
 	assert_int_equal(waitpid(other, &status, 0), other);
 }
@@ -209,7 +209,7 @@ static int let_be_traced(void)
 	return 0;
 }
 
-/* A child that traces the process until it is killed itself. */
+/* Forks a child that traces the process until it is killed itself. */
 static pid_t fork_tracer(pid_t pid)
 {
 	int ends[2];
@@ -231,7 +231,7 @@ static pid_t fork_tracer(pid_t pid)
 	return child;
 }
 
-/* One that a tracer does not let go looks to its parent as one does for which the kernel waits for a file system: killed, and not gone. */
+/* A process held by a tracer looks to its parent like one that the kernel blocks on a file system: killed, but not ended. */
 static void does_not_wait_for_ever(void **state)
 {
 	char *argv[] = { "test_spawn", TRACED, NULL };
@@ -250,7 +250,7 @@ static void does_not_wait_for_ever(void **state)
 	assert_int_equal(spawn_end(&helper), 0);
 	assert_true(clock_ns() - from_ns >= SPAWN_END_MS * NS_PER_MS);
 	assert_int_equal(helper.pid, 0);
-	assert_int_equal(kill(pid, 0), 0); /* it is there */
+	assert_int_equal(kill(pid, 0), 0); /* still there */
 	assert_int_equal(kill(tracer, SIGKILL), 0);
 	assert_int_equal(waitpid(tracer, NULL, 0), tracer);
 	for (int i = 0; i < 1000 && !kill(pid, 0); i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is remembered of a walk (bpf/walk/stack_cache.h): a hit has to mean that the walk would find the same. Each register and each word
- * of the stack is changed once, and where the walk then finds another stack there must be no hit. */
+/* The cache of walks (bpf/walk/stack_cache.h): a hit means that the walk would find the same stack. Each register and each word of the
+ * stack is changed once; where the walk then finds another stack, there must be no hit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static const int walk_is_recorded = 1;
 #define FUNCTION(i) (CODE_PC + (i) * 0x100u)
 #define RULE(i) (SONDE_RULE_FIRST_FREE + (i))
 #define LEAF_REG 12
-#define SP_AT 20 /* the leaf's sp, as the number of a word */
+#define SP_AT 20 /* index of the word at the leaf's sp */
 #define CHANGED 0x0001000000000010ULL
 
 static __u64 stack[STACK_WORDS];
@@ -115,7 +115,7 @@ static void enter(void)
 	w.hash = w.hash_begin;
 }
 
-/* The whole walk, and its hash. */
+/* Does the whole walk and returns its hash. */
 static uint64_t walk_now(void)
 {
 	enter();
@@ -124,7 +124,7 @@ static uint64_t walk_now(void)
 	return walk_hash(&w, frames);
 }
 
-/* Both ways to compare the words say the same. */
+/* Both ways of comparing the words agree. */
 static bool hits(void)
 {
 	bool is_same;
@@ -147,7 +147,7 @@ static uint64_t keep(void)
 	uint64_t hash = walk_now();
 
 	stack_cache_keep(&cached, &w, start, hash);
-	assert_false(hits()); /* the interpreters have not been asked */
+	assert_false(hits()); /* the interpreters were not checked */
 	cached.is_bare = 1;
 	return hash;
 }
@@ -173,10 +173,10 @@ static void the_same_is_a_hit(void **state)
 	assert_int_equal(cached.near_bytes, 31 * 8); /* from word 31 to word 61 */
 	assert_true(hits());
 	assert_int_equal(walk_now(), hash);
-	assert_true(hits()); /* and again */
+	assert_true(hits()); /* a second time */
 }
 
-/* Words that cannot be read at once are compared one by one. */
+/* Words that cannot be read in one go are compared one by one. */
 static void words_that_are_not_near(void **state)
 {
 	const uint64_t elsewhere[] = { STACK_PC, STACK_PC + STACK_WORDS * 8, word_at(40) + 4, 0, UINT64_MAX };
@@ -209,7 +209,7 @@ static void each_register(void **state)
 		start[i] ^= CHANGED;
 		assert_true(hits());
 	}
-	assert_true(nr_missed >= 4 && nr_missed <= 5); /* pc, sp, rbp, r12, and rbx, which the way asks for */
+	assert_true(nr_missed >= 4 && nr_missed <= 5); /* pc, sp, rbp, r12, and rbx, which the walk needs */
 }
 
 static void each_word(void **state)
@@ -234,7 +234,7 @@ static void each_word(void **state)
 	assert_true(nr_others >= 8 && nr_missed >= nr_others && nr_missed <= nr_others + 2);
 }
 
-/* With words that are return addresses of other functions, too. */
+/* Words may also become return addresses of other functions. */
 static void random_changes(void **state)
 {
 	uint64_t hash = keep(), seed = 1;
@@ -257,7 +257,7 @@ static void random_changes(void **state)
 			nr_misses++;
 		}
 	}
-	assert_true(nr_hits > 1000 && nr_misses > 1000); /* or it was no test */
+	assert_true(nr_hits > 1000 && nr_misses > 1000); /* else the test proves nothing */
 }
 
 static void another_process(void **state)
@@ -274,7 +274,7 @@ static void another_process(void **state)
 	assert_false(hits());
 }
 
-/* Where the thread's own variables were looked at, they are the thread's. */
+/* A walk that read the thread's own variables is valid for that thread only. */
 static void another_thread_pointer(void **state)
 {
 	keep();
@@ -284,14 +284,14 @@ static void another_thread_pointer(void **state)
 	assert_false(hits());
 }
 
-/* Walks that look at code are not kept, nor those that do not reach the end, nor those with too many words. */
+/* A walk is not kept if it looks at code, does not reach the end or uses too many words. */
 static void what_is_not_kept(void **state)
 {
 	start[SONDE_REG_PC] = JIT_PC + 5;
 	keep();
 	assert_int_equal(cached.hash, 0);
 	set_up_stack();
-	stack[50] = 0x1234; /* leads to no code: until user space tells of some */
+	stack[50] = 0x1234; /* leads to no code, until user space reports a mapping */
 	keep();
 	assert_int_equal(w.stop, SONDE_STOP_NO_MAPPING);
 	assert_int_not_equal(cached.hash, 0);

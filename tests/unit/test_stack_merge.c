@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where a run stands whose end was not found. Native frames are letters, leaf first, and 'L' is the interpreter's loop; frames of the
+/* Where a run is put whose end was not found. Native frames are letters, leaf first, and 'L' is the interpreter's loop. Frames of the
  * runtime are digits, its mark is '!'. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static const char *merged(const char *natives, uint32_t nr, const struct runtime
 	return shown;
 }
 
-/* 1 was called from C, by 2: what is between them stands there, and the mark is behind 2. */
+/* 2 called C code, which called 1. The C frames are between the two, and the mark is behind 2. */
 static void test_open_run_behind_another(void **state)
 {
 	assert_string_equal(MERGED("aLbcLdLe", { '1', 0 }, ENTRY(1), { '2', 0 }, { '3', 0 }, { '!', 0 }), "a1bc23!dLe");
@@ -69,7 +69,7 @@ static void test_open_run_at_leaf(void **state)
 	assert_string_equal(MERGED("Lc", { '!', 0 }), "!Lc");
 }
 
-/* Its activation was not walked: nobody knows what is between. */
+/* Its activation was not walked: the frames in between are unknown. */
 static void test_open_run_without_place(void **state)
 {
 	assert_string_equal(MERGED("aLbc", { '1', 0 }, ENTRY(1), { '2', 0 }, { '!', 0 }), "a1bc?2!");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Records of the kernel side in, a profile out. */
+/* Takes records of the kernel side and checks the profile made of them. */
 #include "closed_window.h"
 #include "engine/measurement.h"
 #include "kernel_records.h"
@@ -7,8 +7,8 @@
 
 static struct stack_recorder *recorder;
 static struct process_table *processes;
-static struct profile *profile;  /* when it is finished */
-static struct account account;   /* of the recording */
+static struct profile *profile;  /* the finished profile */
+static struct account account;   /* the recording's account */
 
 static int set_up(void **state)
 {
@@ -68,8 +68,7 @@ static void send_sample(enum sonde_stack_state user_state, uint64_t user_stack, 
 								   .comm = "worker" });
 }
 
-/* What runs in the interpreter: runs of frames; a frame's code is the letter that it is called by, 0 ends a run whose native frame is
- * `where`. */
+/* What runs in the interpreter: runs of frames. A frame's code is the letter it is named by. 0 ends a run whose native frame is `where`. */
 static void send_runtime(uint64_t hash, uint64_t runtime_hash, enum sonde_runtime_stop stop, uint16_t nr_frames,
 			 const struct sonde_runtime_frame *frames)
 {
@@ -89,8 +88,8 @@ static void send_runtime(uint64_t hash, uint64_t runtime_hash, enum sonde_runtim
 	send_sample_of(TGID, 0, hash, runtime_hash);
 }
 
-static uint64_t hidden;    /* code whose name cannot be read now */
-static uint32_t nr_hidden; /* how often that was tried */
+static uint64_t hidden;    /* code whose name cannot be read for now */
+static uint32_t nr_hidden; /* number of attempts to read it */
 
 static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame,
 				    const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function)
@@ -109,7 +108,7 @@ static void touch(void *arg, uint32_t tgid, uint64_t pc)
 	touched_pc = pc;
 }
 
-/* The walker: each raw stack has the frames that `walked` has. */
+/* The walker: each deferred stack gets the frames in `walked`. */
 static struct deferred_stack walked;
 static uint32_t nr_walks;
 
@@ -136,7 +135,7 @@ static void finish(void)
 	closed_done(&closed);
 }
 
-/* The names of a stack's functions, leaf first, blanks between them. */
+/* The names of a stack's functions, leaf first, separated by blanks. */
 static const char *names_of(uint32_t stack)
 {
 	static char text[4096];
@@ -190,7 +189,7 @@ static void test_complete(void **state)
 	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 1);
 }
 
-/* CPUs do not send in order: the sample may be there before the stack that it names. */
+/* CPUs do not send in order: the sample may arrive before the stack that it refers to. */
 static void test_sample_before_body(void **state)
 {
 	send_sample(SONDE_STACK_STORED, 77, SONDE_STACK_NONE, 0);
@@ -222,14 +221,14 @@ static void test_missed_sides(void **state)
 	const struct account *of;
 
 	for (uint64_t i = 0; i < 10; i++)
-		send_sample(SONDE_STACK_FULL, i, SONDE_STACK_NONE, 0); /* whatever hash it is sent with: one sample */
+		send_sample(SONDE_STACK_FULL, i, SONDE_STACK_NONE, 0); /* whatever its hash: one sample */
 	send_sample(SONDE_STACK_LOST, 0, SONDE_STACK_LOST, 0);
 	send_sample(SONDE_STACK_NONE, 0, SONDE_STACK_FULL, 0);
-	send_sample(SONDE_STACK_STORED, 4711, SONDE_STACK_NONE, 0); /* a body that never came */
+	send_sample(SONDE_STACK_STORED, 4711, SONDE_STACK_NONE, 0); /* a payload that never arrived */
 	finish();
 	of = profile_account_of(profile);
 	check_user(0, PROFILE_MISSED_USER);
-	assert_int_equal(profile_sample_at(profile, 0)->values[0], 11); /* and the one whose body never came */
+	assert_int_equal(profile_sample_at(profile, 0)->values[0], 11); /* and the sample whose payload never arrived */
 	assert_string_equal(names_of(profile_sample_at(profile, 1)->kernel_stack), PROFILE_MISSED_KERNEL);
 	check_user(2, NULL);
 	assert_int_equal(of->missed_user, 12);
@@ -242,7 +241,7 @@ static void test_missed_sides(void **state)
 	    FRAME_MISSED);
 }
 
-/* Every way to end but the root stands at the root end. */
+/* Every way of stopping, except at the root, is marked at the root end. */
 static void test_stop_marks(void **state)
 {
 	for (int stop = 0; stop < SONDE_STOP_COUNT; stop++) {
@@ -258,7 +257,7 @@ static void test_stop_marks(void **state)
 		assert_int_equal(profile_account(profile)->stopped[stop], 1);
 }
 
-/* The file's name in a mark is that of the outermost frame; places in files are one for all processes, others are not. */
+/* The file name in a mark is that of the outermost frame. Locations in files are shared by all processes, others are not. */
 static void test_places(void **state)
 {
 	const struct mapping_event event = {
@@ -272,7 +271,7 @@ static void test_places(void **state)
 	send_sample_of(TGID + 1, 0, 2, 0);
 	finish();
 	check_user(0, "[unknown] [unknown] [libfoo.so+0x1800] [no unwind info: libfoo.so]");
-	assert_int_equal(profile_nr_locations(profile), 4); /* 0x1000 of the other process is an equal one: nothing but its pc is known */
+	assert_int_equal(profile_nr_locations(profile), 4); /* 0x1000 of the other process is equal: only its pc is known */
 }
 
 static void test_kernel_stack(void **state)
@@ -288,7 +287,7 @@ static void test_kernel_stack(void **state)
 	    profile_location_at(profile, *profile_stack_at(profile, profile_sample_at(profile, 0)->kernel_stack, &(uint32_t){ 0 }))->kind,
 	    FRAME_KERNEL);
 	for (int stop = 0; stop < SONDE_STOP_COUNT; stop++)
-		assert_int_equal(profile_account(profile)->stopped[stop], 0); /* of user stacks only */
+		assert_int_equal(profile_account(profile)->stopped[stop], 0); /* counts user stacks only */
 }
 
 static void test_deep_and_empty(void **state)
@@ -308,7 +307,7 @@ static void test_deep_and_empty(void **state)
 	check_user(1, "[stack not readable]");
 }
 
-/* Samples whose stacks came raw are as those of stacks that the kernel side walked. */
+/* Samples with deferred stacks equal those whose stacks the kernel side walked. */
 static void test_raw(void **state)
 {
 	walked = (struct deferred_stack){ .frames = frames, .hash = 77, .nr_walked = 3, .nr_frames = 3, .stop = SONDE_STOP_COMPLETE };
@@ -320,7 +319,7 @@ static void test_raw(void **state)
 	send_deferred_record(recorder, 1001);
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 	send_sample(SONDE_STACK_DEFERRED, 1001, SONDE_STACK_NONE, 0); /* in the next reading */
-	send_sample(SONDE_STACK_DEFERRED, 1002, SONDE_STACK_NONE, 0); /* its stack never came */
+	send_sample(SONDE_STACK_DEFERRED, 1002, SONDE_STACK_NONE, 0); /* its stack never arrived */
 	finish();
 	assert_int_equal(nr_walks, 2);
 	assert_int_equal(stack_recorder_nr_samples(recorder), 4);
@@ -331,7 +330,7 @@ static void test_raw(void **state)
 	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 3);
 }
 
-/* The thread itself sends its stack when the kernel could not read it: after its sample. */
+/* A thread sends its stack itself, after its sample, when the kernel could not read it. */
 static void test_raw_comes_later(void **state)
 {
 	walked = (struct deferred_stack){ .frames = frames, .hash = 77, .nr_walked = 3, .nr_frames = 3, .stop = SONDE_STOP_COMPLETE };
@@ -346,7 +345,7 @@ static void test_raw_comes_later(void **state)
 	check_user(0, "[unknown] [unknown] [unknown]");
 }
 
-/* The root end of a stack that is too deep was kept in turn. */
+/* The root end of a stack that is too deep was kept in a ring. */
 static void test_cut(void **state)
 {
 	static uint64_t kept[SONDE_MAX_USER_FRAMES];
@@ -384,7 +383,7 @@ static void test_nothing(void **state)
 #define FRAME(letter) { .code = letter, .runtime = SONDE_RUNTIME_PHP }
 #define ENTRY(native) { .where = native, .runtime = SONDE_RUNTIME_PHP, .flags = SONDE_RUNTIME_ENTRY }
 
-/* Each run takes the place of its native frame. The frames of the native stack have no names here: all are the same. */
+/* Each run takes the place of its native frame. Frames of the native stack have no names here: all are equal. */
 static void test_runs_take_their_places(void **state)
 {
 	const uint64_t native[] = { 0x1000, 0x2000 | SONDE_FRAME_RETURN, 0x3000 | SONDE_FRAME_RETURN, 0x4000 | SONDE_FRAME_RETURN };
@@ -406,8 +405,7 @@ static void test_runs_take_their_places(void **state)
 	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE], 4);
 }
 
-/* A name that could not be read is asked for again, and then all stacks have it, also those that came before; and it is not asked for
- * without end. */
+/* A name that could not be read is requested again. Then all stacks have it, also the earlier ones. The number of attempts is limited. */
 static void test_names_come_later(void **state)
 {
 	const uint64_t native[] = { 0x1000 };
@@ -434,7 +432,7 @@ static void test_names_come_later(void **state)
 	hidden = 0;
 }
 
-/* So it is in a window whose first samples came before its body was sent again. */
+/* The same in a window whose first samples arrived before their payload was sent again. */
 static void test_names_come_in_a_later_window(void **state)
 {
 	const uint64_t native[] = { 0x1000 };
@@ -446,7 +444,7 @@ static void test_names_come_in_a_later_window(void **state)
 	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, only); /* its sample: at 0 */
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 	assert_int_equal(stack_recorder_cut(recorder, 0), 0);
-	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, only); /* of the next window, with the bodies of this one */
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, only); /* of the next window, with this one's payloads */
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 	assert_int_equal(stack_recorder_close(recorder, processes, &first), 0);
 	stack_recorder_done(recorder, first.store, processes);
@@ -460,7 +458,7 @@ static void test_names_come_in_a_later_window(void **state)
 	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "b c");
 }
 
-/* A copy that came before names its own code, and no other at the same address. */
+/* An earlier copy names its own code, and no other code at the same address. */
 static void test_names_by_copies(void **state)
 {
 	const uint64_t native[] = { 0x1000 };
@@ -479,7 +477,7 @@ static void test_names_by_copies(void **state)
 	hidden = 0;
 }
 
-/* What cannot be placed is there all the same, and marked. */
+/* A run without a place is still shown, with a mark. */
 static void test_runs_without_place(void **state)
 {
 	const uint64_t native[] = { 0x1000, 0x2000 | SONDE_FRAME_RETURN };
@@ -507,12 +505,12 @@ static void test_runs_without_place(void **state)
 	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_DEPTH], 1);
 }
 
-/* A hash that two have: what a sample shows is its own process's, or it is missed and counted. */
+/* Two stacks with one hash: a sample shows its own process's stack, or counts as missed. */
 static void test_hash_of_two_processes(void **state)
 {
 	send_stack_of(TGID, 3, 77, SONDE_STOP_COMPLETE, 3, frames);
 	send_stack_of(TGID + 1, 4, 77, SONDE_STOP_COMPLETE, 2, frames);
-	send_stack_of(TGID, 5, 77, SONDE_STOP_COMPLETE, 2, frames); /* the same number, another program */
+	send_stack_of(TGID, 5, 77, SONDE_STOP_COMPLETE, 2, frames); /* the same id, another program */
 	send_stack(0, 77, SONDE_STOP_COMPLETE, 1, &(uint64_t){ 0xffffffff81000010 });
 	send_sample_of(TGID, 3, 77, 0);
 	send_sample_of(TGID + 1, 4, 77, 0);
@@ -538,10 +536,10 @@ static void test_hash_of_two_stacks(void **state)
 	send_sample_of(TGID, 3, 77, 0);
 	send_stack_of(TGID, 3, 77, SONDE_STOP_COMPLETE, 2, frames);
 	send_stack_of(TGID, 3, 78, SONDE_STOP_COMPLETE, 2, frames);
-	send_stack_of(TGID, 3, 78, SONDE_STOP_COMPLETE, 2, frames); /* sent again: the same */
+	send_stack_of(TGID, 3, 78, SONDE_STOP_COMPLETE, 2, frames); /* sent again unchanged */
 	send_sample_of(TGID, 3, 78, 0);
 	send_stack(0, 79, SONDE_STOP_COMPLETE, 4, event);
-	send_stack(0, 79, SONDE_STOP_COMPLETE, 4, other_event); /* what is left out of the hash may differ */
+	send_stack(0, 79, SONDE_STOP_COMPLETE, 4, other_event); /* fields outside of the hash may differ */
 	send_sample(SONDE_STACK_NONE, 0, SONDE_STACK_STORED, 79);
 	finish();
 	check_user(0, PROFILE_MISSED_USER);
@@ -550,7 +548,7 @@ static void test_hash_of_two_stacks(void **state)
 	assert_int_equal(profile_account(profile)->missed_kernel, 0);
 }
 
-/* A stack that came raw, too. */
+/* The same with a deferred stack. */
 static void test_raw_hash_of_two_processes(void **state)
 {
 	struct sonde_sample_record sample = { .user_stack = 99, .tgid = TGID, .user_state = SONDE_STACK_DEFERRED, .comm = "worker" };
@@ -562,7 +560,7 @@ static void test_raw_hash_of_two_processes(void **state)
 	send_sample_record(recorder, sample);
 	sample.tgid++;
 	send_deferred_record(recorder, 98);
-	sample.user_stack = 98; /* whose record is another's */
+	sample.user_stack = 98; /* its record is another process's */
 	send_sample_record(recorder, sample);
 	send_stack_of(TGID + 2, 4, 78, SONDE_STOP_COMPLETE, 3, frames);
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
@@ -589,7 +587,7 @@ static void map_file(const char *path, uint64_t start_pc, uint64_t time_ns)
 	assert_int_equal(process_table_mmap(processes, &event), 0);
 }
 
-/* The kernel side goes on to give the stack that hash until it is told. */
+/* The kernel side keeps using that hash for the stack until it learns of the change. */
 static void test_mapping_changed_under_a_hash(void **state)
 {
 	const uint64_t native[] = { 0x7010, 0x1020 | SONDE_FRAME_RETURN, 0x7020 | SONDE_FRAME_RETURN }, elsewhere[] = { 0x1010 };
@@ -609,7 +607,7 @@ static void test_mapping_changed_under_a_hash(void **state)
 	send_stack_of(TGID, sample.generation, 8, SONDE_STOP_COMPLETE, 1, elsewhere);
 	sample.user_stack = 8;
 	send_sample_record(recorder, sample);
-	map_file("/nothing/c", 0x7000, 30); /* not on the way at 25 */
+	map_file("/nothing/c", 0x7000, 30); /* no longer on the stack's path at 25 */
 	finish();
 	check_user(0, "[program+0x10] [a+0x20] [program+0x20]");
 	check_user(1, "[program+0x10] [mapping changed]");
@@ -644,7 +642,7 @@ static void test_lost_runtime_stacks_are_counted(void **state)
 
 	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
 	send_sample_record(recorder, sample);
-	sample.runtime_stack = 70; /* a payload that never came */
+	sample.runtime_stack = 70; /* a payload that never arrived */
 	sample.runtime_state = SONDE_STACK_STORED;
 	send_sample_record(recorder, sample);
 	finish();
@@ -674,7 +672,7 @@ static void send_labelled(enum sonde_stack_state labels_state, uint64_t labels, 
 								   .labels_state = (uint8_t)labels_state });
 }
 
-/* "key=text" each. */
+/* Each label as "key=text". */
 static const char *labels_of(uint32_t sample)
 {
 	static char text[256];
@@ -691,7 +689,7 @@ static const char *labels_of(uint32_t sample)
 	return text;
 }
 
-/* Equal samples with other labels are others, also those whose stack came raw. */
+/* Samples equal but for their labels are separate, also with deferred stacks. */
 static void test_labels(void **state)
 {
 	const uint64_t native[] = { 0x1000 };
@@ -701,7 +699,7 @@ static void test_labels(void **state)
 	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
 	send_labels(70, "first");
 	send_labels(71, "second");
-	send_deferred_record(recorder, 1000); /* between them: each record is as long as it says */
+	send_deferred_record(recorder, 1000); /* between them: each record is as long as it states */
 	for (int i = 0; i < 3; i++)
 		send_labelled(SONDE_STACK_STORED, 70, 0);
 	send_labelled(SONDE_STACK_STORED, 71, 0);
@@ -727,11 +725,11 @@ static void test_lost_labels_are_counted(void **state)
 	send_labelled(SONDE_STACK_LOST, 1, 0);
 	send_labelled(SONDE_STACK_LOST, 2, 0);
 	send_labelled(SONDE_STACK_FULL, 3, 0);
-	send_labelled(SONDE_STACK_STORED, 70, 0); /* a body that never came */
+	send_labelled(SONDE_STACK_STORED, 70, 0); /* a payload that never arrived */
 	send_labelled(SONDE_STACK_NONE, 0, 0);
 	finish();
 	assert_int_equal(profile_account(profile)->labels_missed, 4);
-	assert_int_equal(profile_nr_samples(profile), 1); /* in the profile nothing tells them apart */
+	assert_int_equal(profile_nr_samples(profile), 1); /* in the profile they are equal */
 	assert_int_equal(profile_sample_at(profile, 0)->values[0], 5);
 	assert_string_equal(labels_of(0), "");
 }

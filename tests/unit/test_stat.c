@@ -28,7 +28,7 @@
 	  .mean = value }
 #define REPORT(events_) { .events = events_, .nr = ARRAY_SIZE(events_), .nr_runs = 1, .interval_s = 2, .elapsed_s = 2, .at_s = -1 }
 
-/* `unit` NULL: the event says nothing of another one. */
+/* `unit` NULL: the event has no metric. */
 static void check_metric(const struct stat_report *report, uint32_t i, double value, const char *unit)
 {
 	struct stat_metric metric = { 0 };
@@ -73,22 +73,22 @@ static void test_metrics(void **state)
 	check_metric(&report, 8, 50, "% backend cycles idle");
 	check_metric(&report, 9, 800, "/sec");
 	check_metric(&report, 10, 0.75, "% of all accesses");
-	check_metric(&report, 11, 0, NULL); /* nobody counts all loads of that cache */
+	check_metric(&report, 11, 0, NULL); /* no event counts all loads of that cache */
 	check_metric(&report, 12, 60, "/sec");
 	check_metric(&report, 13, 4, "K/sec");
 	check_metric(&report, 14, 0, NULL);
 	for (int i = 1; i <= 10; i++)
-		events[i].info.config |= 10ull << 32; /* of one kind of cores */
+		events[i].info.config |= 10ull << 32; /* on one kind of cores */
 	check_metric(&report, 2, 2.5, "insn per cycle");
 	check_metric(&report, 10, 0.75, "% of all accesses");
-	events[1].info.config = PERF_COUNT_HW_CPU_CYCLES; /* of all of them */
+	events[1].info.config = PERF_COUNT_HW_CPU_CYCLES; /* on all of them */
 	check_metric(&report, 2, 0, NULL);
 	check_metric(&report, 1, 4, "GHz");
 	events[13].mean = 3e9;
 	check_metric(&report, 13, 6, "G/sec");
 }
 
-/* What is missing, was not counted or is zero is no whole that another one could be a part of. */
+/* A count that is missing, was not counted or is zero is not used as the base of a share. */
 static void test_no_metrics(void **state)
 {
 	struct stat_event events[] = { HARDWARE("instructions", INSTRUCTIONS, 5e9), HARDWARE("cycles", CPU_CYCLES, 2e9) };
@@ -109,7 +109,7 @@ static void test_no_metrics(void **state)
 	check_metric(&report, 0, 0, NULL);
 }
 
-/* A share is of what was counted in the same way: by modifiers first, then by groups. */
+/* A share refers to an event counted in the same way: first by modifiers, then by groups. */
 static void test_neighbours(void **state)
 {
 	struct stat_event by_modifier[] = { HARDWARE("cycles:u", CPU_CYCLES, 100),	   HARDWARE("cycles:k", CPU_CYCLES, 1000),
@@ -122,7 +122,7 @@ static void test_neighbours(void **state)
 
 	by_modifier[0].info.flags = by_modifier[2].info.flags = by_modifier[5].info.flags = SONDE_COUNTER_NO_KERNEL;
 	by_modifier[1].info.flags = by_modifier[3].info.flags = SONDE_COUNTER_NO_USER;
-	by_modifier[1].info.flags |= SONDE_COUNTER_PINNED; /* which is not what it counts */
+	by_modifier[1].info.flags |= SONDE_COUNTER_PINNED; /* a flag that does not change what is counted */
 	check_metric(&modifiers, 2, 3, "insn per cycle");
 	check_metric(&modifiers, 3, 0.5, "insn per cycle");
 	check_metric(&modifiers, 4, 0, NULL);
@@ -131,12 +131,12 @@ static void test_neighbours(void **state)
 	by_group[2].info.group = by_group[3].info.group = 2;
 	check_metric(&groups, 1, 3, "insn per cycle");
 	check_metric(&groups, 3, 0.5, "insn per cycle");
-	check_metric(&groups, 4, 0.5, "insn per cycle"); /* alone: the first that there is */
+	check_metric(&groups, 4, 0.5, "insn per cycle"); /* alone: the first one available */
 }
 
 static void test_deviation(void **state)
 {
-	/* 9, 10 and 11: their spread is 1, that of their mean a root of three less */
+	/* 9, 10 and 11: their spread is 1, that of their mean is smaller by the root of three */
 	assert_true(fabs(stat_deviation(10, 2, 3) - 100 / sqrt(3) / 10) < 1e-9);
 	assert_true(stat_deviation(10, 0, 3) == 0);
 	assert_true(stat_deviation(10, 2, 1) == 0);
@@ -154,7 +154,7 @@ static void check_text(void (*write)(const struct stat_arguments *arguments, con
 	buffer_done(&buffer);
 }
 
-/* A clock, a value that was estimated, one with a unit, one that is missing, one that never had its turn. */
+/* A clock, an estimated value, one with a unit, one that is missing, one that was never scheduled. */
 #define SHOWN \
 	{ CLOCK("task-clock", 5e8), HARDWARE("cycles", CPU_CYCLES, 2e9), WITH_UNIT("power/energy-pkg/", 21, 2, 4e9, "Joules", 2.5e-10), \
 	  EVENT("no/x/", 0, 9, 0), HARDWARE("branches", BRANCH_INSTRUCTIONS, 7) }
@@ -184,7 +184,7 @@ static void test_text(void **state)
 		   "   <not supported>       no/x/                          # no such PMU\n"
 		   "     <not counted>       branches                       # the PMU never had room for it\n"
 		   "\n       2.000000000 seconds elapsed\n\n");
-	report.at_s = 1.5; /* an interval; what is missing was told at the begin */
+	report.at_s = 1.5; /* an interval; missing events were reported at the start */
 	check_text(
 	    stat_text, &arguments, &report,
 	    "     1.500000000             500.00 msec  task-clock                     #     0.250 CPUs utilized\n"
@@ -206,7 +206,7 @@ static void test_text(void **state)
 		   "        2000000000       cycles                         #     4.000 GHz                      (+-  5.00%) (in 2 of the "
 		   "runs) (25.00%)\n"
 		   "              1.00 Joules power/energy-pkg/              (+-  0.00%)\n"
-		   "\n       2.000000000 seconds elapsed (+-  0.00%)\n\n"); /* what make used is not known yet */
+		   "\n       2.000000000 seconds elapsed (+-  0.00%)\n\n"); /* make's usage is not known yet */
 }
 
 static void test_separated(void **state)
@@ -263,7 +263,7 @@ static void test_json(void **state)
 		   "\"what it is counted for did not run\"}]}\n");
 }
 
-/* A run in which an event had no turn is no run in which nothing happened; what was estimated once is an estimate. */
+/* A run in which an event was not scheduled is not one with a count of 0. A value estimated in any run is an estimate. */
 static void test_runs(void **state)
 {
 	static const struct sonde_count runs[] = { { .value = 10, .enabled_ns = 200, .running_ns = 200 },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every allocation of the symbolizer fails once, the first, the second, ...: no crash, no leak (ASan looks), and the answer is
- * either right or an error. The linker sends the allocators here (--wrap). */
+/* Every allocation of the symbolizer fails once: the first, the second, ... No crash, no leak (ASan checks), and the answer is right or
+ * an error. The linker redirects the allocators to this file (--wrap). */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -63,7 +63,7 @@ char *__wrap_strdup(const char *text)
 
 static const char kernel_text[] = "ffffffff81000000 T start_kernel\nffffffffc0000000 t _RNvC6_123foo3bar\t[ext4]\n";
 
-/* All kinds of questions once. Whether all of them were answered. */
+/* Makes each kind of request once. Returns whether all were answered. */
 static int ask_all(const struct symbolizer_options *options, const struct elf_file *elf, int map_fd)
 {
 	struct jit_names *jit = jit_names_new();

@@ -19,7 +19,7 @@
 #include "shell.h"
 #include "symbolize/symbolizer.h"
 
-/* Functions of this program that the tests look for; only .symtab has them. */
+/* Functions of this program that the tests look up; only .symtab has them. */
 int plain_function(int) __attribute__((noinline, visibility("hidden")));
 int mangled_function(int) __asm__("_ZN5space12MangledClass6methodEi") __attribute__((noinline, visibility("hidden")));
 
@@ -49,7 +49,7 @@ static struct elf_file *open_elf(const char *path)
 	return elf;
 }
 
-/* Where a function of this program is linked: from the mapping that holds it. */
+/* The linked address of a function of this program, from its mapping. */
 static uint64_t linked_at(const struct elf_file *elf, uintptr_t pc)
 {
 	CLEANUP(fclosep) FILE *maps = fopen("/proc/self/maps", "re");
@@ -88,7 +88,7 @@ static void own_functions_have_names(void **state)
 	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, 1, &name, 1, &nr), -ENOENT);
 }
 
-/* The bytes of the mapping that /proc/self/maps calls by this name. */
+/* The size of the mapping at `at`, from /proc/self/maps. */
 static size_t mapping_size(uintptr_t at)
 {
 	CLEANUP(fclosep) FILE *maps = fopen("/proc/self/maps", "re");
@@ -152,7 +152,7 @@ static void place_done(struct place *place)
 	run("rm -rf %s", place->dir);
 }
 
-/* Whether the stripped program's function gets its name. */
+/* Whether the stripped program's function is resolved. */
 static bool is_found(const struct place *place, const char *path)
 {
 	char debug_dir[PATH_MAX];
@@ -190,15 +190,15 @@ static void debug_links_are_followed(void **state)
 	assert_true(is_found(&place, place.path));
 	assert_false(is_found(&place, NULL));
 	assert_int_equal(chdir(place.dir), 0);
-	assert_false(is_found(&place, "bin/stripped")); /* relative to what, is not known */
+	assert_false(is_found(&place, "bin/stripped")); /* relative to an unknown directory */
 	assert_int_equal(chdir("/"), 0);
 	run("cd %s && mkdir bin/.debug && mv bin/program.debug bin/.debug/", place.dir);
 	assert_true(is_found(&place, place.path));
 	run("cd %s && mkdir -p debug%s/bin && mv bin/.debug/program.debug debug%s/bin/", place.dir, place.dir, place.dir);
 	assert_true(is_found(&place, place.path));
-	run("cd %s && cp program.debug bin/ && printf x >> bin/program.debug && rm -r debug", place.dir); /* not the one that was linked */
+	run("cd %s && cp program.debug bin/ && printf x >> bin/program.debug && rm -r debug", place.dir); /* not the file that was linked */
 	assert_false(is_found(&place, place.path));
-	run("cd %s/bin && rm program.debug && mkfifo program.debug", place.dir); /* and no waiting */
+	run("cd %s/bin && rm program.debug && mkfifo program.debug", place.dir); /* does not block */
 	assert_false(is_found(&place, place.path));
 }
 
@@ -211,7 +211,7 @@ static void build_ids_are_followed(void **state)
 		skip();
 	place_init(&place);
 	build_id_text(elf_file_build_id(place.elf), id);
-	assert_true(strlen(id) >= 16); /* the compiler's default, or this test cannot say anything */
+	assert_true(strlen(id) >= 16); /* the compiler's default, else this test proves nothing */
 	run("cd %s/debug && mkdir -p .build-id/%.2s && cp ../program.debug .build-id/%.2s/%s.debug", place.dir, id, id, id + 2);
 	assert_true(is_found(&place, place.path));
 	assert_true(is_found(&place, NULL));
@@ -234,7 +234,7 @@ static void the_kernel_is_read_once(void **state)
 	options.kallsyms_path = path;
 	symbolizer = symbolizer_new(&options);
 	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000010, &name), 0);
-	close(fd); /* later questions need no file */
+	close(fd); /* later requests need no file */
 	assert_string_equal(name.name, "start_kernel");
 	assert_true(name.start == 0xffffffff81000000);
 	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000110, &name), 0);
@@ -247,7 +247,7 @@ static void the_kernel_is_read_once(void **state)
 	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000210, &name), -ENOENT);
 }
 
-/* Their symbols have no sizes, and a program that is gone leaves a hole between others. */
+/* Their symbols have no sizes. A program that has ended leaves a hole between others. */
 static void bpf_programs_end(void **state)
 {
 	static const char text[] =

@@ -163,7 +163,7 @@ static void what_is_no_function_is_left_out(void **state)
 
 	image_init(&image);
 	symtab = &image.symtab;
-	image.sections[SECTION_NULL].sh_flags = SHF_EXECINSTR; /* a lie */
+	image.sections[SECTION_NULL].sh_flags = SHF_EXECINSTR; /* deliberately wrong */
 	add_to(&image, symtab, "undefined", STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0x1000, 0x100);
 	add_to(&image, symtab, "object", STB_GLOBAL, STT_OBJECT, SECTION_TEXT, 0x1000, 0x100);
 	add_to(&image, symtab, "file.c", STB_LOCAL, STT_FILE, SHN_ABS, 0, 0);
@@ -211,11 +211,11 @@ static void sizes_are_guessed(void **state)
 	add_to(&image, &image.symtab, "top", STB_GLOBAL, STT_NOTYPE, SECTION_TEXT, 0x1400, 0);
 	add(&image, "entry_within", 0x14c0, 0);
 	add(&image, "alias_without_size", 0x1600, 0);
-	add(&image, "a.cold", 0x1600, 0); /* empty, not unknown */
+	add(&image, "a.cold", 0x1600, 0); /* an empty symbol, not one of unknown size */
 	add(&image, "alias_with_size____", 0x1600, 0x10);
 	add(&image, "up_to_the_end", 0x2f00, 0);
 	add(&image, "up_to_the_cap", 0x4000, 0);
-	add_to(&image, &image.symtab, "local", STB_LOCAL, STT_FUNC, SECTION_ASM, 0x23000, 8); /* no local name was taken away */
+	add_to(&image, &image.symtab, "local", STB_LOCAL, STT_FUNC, SECTION_ASM, 0x23000, 8); /* the local name is kept */
 	assert_int_equal(read_image(&image, &table), 0);
 	assert_symbol(table, 0x13ff, "up_to_the_next");
 	assert_symbol(table, 0x1400, "sized");
@@ -264,7 +264,7 @@ struct range {
 	char name[16];
 };
 
-/* Whether `a` is to be given for an address that both cover. */
+/* Whether `a` is the right answer for an address that both cover. */
 static bool is_better(const struct range *a, const struct range *b)
 {
 	static const int rank[] = { [STB_GLOBAL] = 0, [STB_WEAK] = 1, [STB_LOCAL] = 2 };
@@ -278,7 +278,7 @@ static bool is_better(const struct range *a, const struct range *b)
 	return strcmp(a->name, b->name) < 0;
 }
 
-/* Against the obvious: look at all symbols. */
+/* Compares with a plain scan of all symbols. */
 static void random_ranges_agree_with_a_scan(void **state)
 {
 	for (uint32_t seed = 1; seed <= 2000; seed++) {
@@ -311,7 +311,7 @@ static void random_ranges_agree_with_a_scan(void **state)
 	}
 }
 
-/* Each in the one before: a look-up behind all but the outermost gives up instead of walking through a million. */
+/* Each range lies in the one before. A look-up behind all but the outermost gives up instead of walking through a million. */
 static void nesting_is_bounded(void **state)
 {
 	for (uint32_t depth = SYMBOL_MAX_NESTING - 2; depth < SYMBOL_MAX_NESTING + 2; depth++) {
@@ -341,7 +341,7 @@ static void exported_functions_stand_in(void **state)
 	assert_symbol(table, 0x1000, "exported");
 	symbol_table_free(MOVE(table));
 	add(&image, "internal", 0x1000, 0x10);
-	image.sections[SECTION_SYMTAB].sh_entsize = 7; /* damaged: the other still serves */
+	image.sections[SECTION_SYMTAB].sh_entsize = 7; /* damaged: the other table still works */
 	assert_int_equal(read_image(&image, &table), 0);
 	assert_symbol(table, 0x1000, "exported");
 }
@@ -395,7 +395,7 @@ static size_t ask_nm(const char *command, struct witness **ret_lines)
 	return lines.size / sizeof(struct witness);
 }
 
-/* Each function that nm shows is found at any of its bytes, under its name, an alias's, or one's that lies in it. */
+/* Each function of nm's list is found at each of its bytes: under its name, an alias, or the name of one nested in it. */
 static void compare_with_nm(const char *path, const char *nm_options)
 {
 	CLEANUP(symbol_table_freep) struct symbol_table *table = NULL;
@@ -416,7 +416,7 @@ static void compare_with_nm(const char *path, const char *nm_options)
 
 		if (symbol_table_find(table, vaddr, &symbol))
 			fail_msg("%s: %s at %#lx is a gap", path, lines[i].name, vaddr);
-		for (size_t j = 0; j < nr; j++) { /* the innermost that nm knows, and whether it has our name */
+		for (size_t j = 0; j < nr; j++) { /* nm's innermost symbol, and whether it has our name */
 			if (vaddr < lines[j].start || vaddr - lines[j].start >= lines[j].size)
 				continue;
 			start = lines[j].start > start ? lines[j].start : start;
@@ -451,7 +451,7 @@ static void nm_is_of_the_same_mind(void **state)
 	fail_msg("libc is not mapped");
 }
 
-/* Sections may lie on one another: a file of 8 MB that claims many times as much. */
+/* Sections may overlap: a file of 8 MB that claims many times as much. */
 static int read_stubs_of(uint32_t nr_sections)
 {
 	const size_t content_off = 4096, plt_bytes = (size_t)8 << 20, size = content_off + plt_bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The cache of unwind tables: what comes out is what went in, or nothing, whatever happens to the directory and its files. The tables are
- * those of two libraries of this machine. */
+/* The cache of unwind tables returns what was stored, or nothing, whatever happens to the directory and its files. The tables are those
+ * of two libraries of this machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@
 #define NR_WRITES 60
 
 static char dir[] = "/tmp/test-table-cache-XXXXXX";
-static char libraries[2][512]; /* of root, and large enough to be kept */
+static char libraries[2][512]; /* owned by root, and large enough to be kept */
 static struct rule_table *rules;
 
 static struct elf_file *open_elf(const char *path)
@@ -39,7 +39,7 @@ static struct elf_file *open_elf(const char *path)
 	return elf;
 }
 
-/* NULL: it has none. */
+/* NULL: no table */
 static struct unwind_table *build(const char *path)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = open_elf(path);
@@ -48,7 +48,7 @@ static struct unwind_table *build(const char *path)
 	return unwind_table_build(elf, rules, NULL, &table) ? NULL : table;
 }
 
-/* Beside the C library. */
+/* Finds them next to the C library. */
 static void find_libraries(void)
 {
 	CLEANUP(closedirp) DIR *list = NULL;
@@ -112,7 +112,7 @@ static void keep(struct table_cache *cache, const char *path)
 	table_cache_keep(cache, elf, path, rules, table);
 }
 
-/* 0 when what was loaded is the library's table by value, with rules that have other numbers; else what load gave. */
+/* Returns 0 when the loaded table equals the library's by value (its rules may have other numbers), else the error of load. */
 static int load_and_compare(struct table_cache *cache, const char *path)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = open_elf(path);
@@ -142,7 +142,7 @@ static int load_and_compare(struct table_cache *cache, const char *path)
 	return 0;
 }
 
-/* The path of the one file in the cache. */
+/* Sets `to` to the path of the cache's only file. */
 static void file_in(char *to, size_t size)
 {
 	CLEANUP(closedirp) DIR *list = opendir(dir);
@@ -190,8 +190,8 @@ static void only_what_root_installed(void **state)
 	assert_int_equal(system(command), 0); /* NOLINT: paths of this machine */
 	other = open_elf(copy);
 	assert_int_equal(table_cache_load(cache, other, copy, rules, &got), -ENOENT);
-	table_cache_keep(cache, other, copy, rules, table); /* changed just now, or not root's */
-	file_in(name, sizeof(name));                        /* still one */
+	table_cache_keep(cache, other, copy, rules, table); /* changed just now, or not owned by root */
+	file_in(name, sizeof(name));                        /* still one file */
 	elf_file_free(other);
 	unlink(copy);
 }
@@ -226,7 +226,7 @@ static void note(struct table_cache *cache, const char *path, const char *under)
 	table_cache_note_interpreter(cache, elf, under);
 }
 
-/* The last ones are known again, and files that the cache takes no tables of are not. */
+/* The last interpreters noted are known after a restart, the earlier ones are not. */
 static void interpreters_are_noted(void **state)
 {
 	CLEANUP(table_cache_freep) struct table_cache *cache = open_cache(TABLE_CACHE_MAX_BYTES), *again = NULL;
@@ -277,11 +277,11 @@ static void damaged_files_are_refused(void **state)
 		assert_int_equal(load_and_compare(cache, libraries[0]), -ENOENT);
 	}
 	close(fd);
-	keep(cache, libraries[0]); /* is written anew */
+	keep(cache, libraries[0]); /* is written again */
 	assert_int_equal(load_and_compare(cache, libraries[0]), 0);
 }
 
-/* With the right checksum over wrong contents: refused, or a table that the kernel side can search. */
+/* With a valid checksum over wrong contents: refused, or a table that the kernel side can search. */
 static void lies_do_no_harm(void **state)
 {
 	CLEANUP(unwind_table_freep) struct unwind_table *table = build(libraries[0]);
@@ -302,7 +302,7 @@ static void lies_do_no_harm(void **state)
 		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
 		if (turn % 8 == 0)
 			size = HEADER_BYTES + (random >> 33) % (size - HEADER_BYTES);
-		copy = malloc(size); /* so that a sanitizer sees what is read behind it */
+		copy = malloc(size); /* so that a sanitizer detects reads beyond the end */
 		assert_non_null(copy);
 		memcpy(copy, image.data, size);
 		off = turn % 2 ? 24 + (random >> 20) % (HEADER_BYTES - 24) : 24 + (random >> 20) % (size - 24);
@@ -317,7 +317,7 @@ static void lies_do_no_harm(void **state)
 			check_table(got, others);
 		free(copy);
 	}
-	assert_in_range(nr_refused, 500, 1499); /* changed rules and addresses are not refused: they are sound */
+	assert_in_range(nr_refused, 500, 1499); /* changed rules and addresses are not refused: they are valid */
 	buffer_done(&image);
 }
 
@@ -405,14 +405,14 @@ static void make_old(const char *path, int64_t time_s)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* At the bound, those go that were not used longest; and what a writer that died has left. */
+/* At the size limit the least recently used files are deleted, and the leftovers of a writer that died. */
 static void it_is_bounded(void **state)
 {
 	struct table_cache *cache = open_cache(1);
 	char first[1024], second[1024], leftover[1024];
 	struct stat first_st, second_st;
 
-	keep(cache, libraries[0]); /* more than there may be */
+	keep(cache, libraries[0]); /* more than the limit */
 	assert_int_equal(load_and_compare(cache, libraries[0]), -ENOENT);
 	keep(cache, libraries[1]);
 	assert_int_equal(load_and_compare(cache, libraries[1]), -ENOENT);
@@ -434,7 +434,7 @@ static void it_is_bounded(void **state)
 	assert_int_not_equal(access(leftover, F_OK), 0);
 	make_old(first, 1000000000);
 	make_old(second, 1100000000);
-	assert_int_equal(load_and_compare(cache, libraries[0]), 0); /* used now */
+	assert_int_equal(load_and_compare(cache, libraries[0]), 0); /* most recently used */
 	table_cache_free(cache);
 	cache = open_cache((uint64_t)(first_st.st_size + second_st.st_size) - 1);
 	assert_int_equal(load_and_compare(cache, libraries[0]), 0);

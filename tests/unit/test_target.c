@@ -19,7 +19,7 @@
 
 #define NO_SUCH_ID 0x7ffffff0u
 
-/* A child with a second thread, whose tid it tells. */
+/* A child with a second thread, whose tid it reports. */
 struct child {
 	pid_t pid;
 	uint32_t second_tid;
@@ -74,7 +74,7 @@ static void test_processes(void **state)
 	assert_int_equal(targets.list[1].tid, 0);
 	assert_non_null(targets_living(&targets));
 	targets_done(&targets);
-	assert_null(targets_living(&targets)); /* none were asked for */
+	assert_null(targets_living(&targets)); /* none were requested */
 	assert_int_equal(targets_of_tgids(ids + 1, 1, NULL, &targets), 0);
 	assert_non_null(targets_living(&targets));
 	end_child(child.pid);
@@ -95,9 +95,9 @@ static void test_threads(void **state)
 	assert_int_equal(targets.list[0].tid, child.second_tid);
 	assert_int_equal(targets.list[1].tid, child.pid);
 	assert_non_null(targets_living(&targets));
-	assert_int_equal(targets_of_tgids(ids, 1, &diag, &targets), -EINVAL); /* a thread's id where a process's is wanted */
+	assert_int_equal(targets_of_tgids(ids, 1, &diag, &targets), -EINVAL); /* a thread id where a process id is required */
 	assert_non_null(strstr(diag.text, "-L"));
-	assert_int_equal(targets.nr, 2); /* as it was */
+	assert_int_equal(targets.nr, 2); /* unchanged */
 	end_child(child.pid);
 	waitpid(child.pid, NULL, 0);
 	assert_null(targets_living(&targets));
@@ -133,7 +133,7 @@ static void *only_thread(void *arg)
 	return NULL;
 }
 
-/* The first thread has ended: as a thread it is gone, the process lives on. */
+/* After the first thread has ended, it is gone as a thread, but the process lives on. */
 static void test_first_thread_ended(void **state)
 {
 	CLEANUP(targets_done) struct targets targets = { 0 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Threads' variables: how code gets at them, and whether the kernel side's header reads them as the threads do. The program and its
- * libraries have variables of each model, see tests/programs/tls_models.c; the witness is what the threads put there. */
+/* Thread-local variables: how code accesses them, and whether the kernel side's header reads them as the threads do. The program and its
+ * libraries have variables of each model (tests/programs/tls_models.c). The reference is what the threads put there. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -81,20 +81,20 @@ static const struct {
 	{ CODE(0x83, 0x3f, 0, 0x75, 2, 0x0f, 0x0b, LOAD_FS(0xe8), 0xc3), SONDE_TLS_STATIC, 0, -24 },
 	/* je 1f; one; ret; 1: another; ret */
 	{ CODE(0x74, 10, LOAD_FS(0xe8), 0xc3, LOAD_FS(0xf0), 0xc3), REFUSED, 0, 0 },
-	/* a member of what it points to */
+	/* a member of what the variable points to */
 	{ CODE(LOAD_FS(0xe8), 0x48, 0x8b, 0x40, 0x10, 0xc3), REFUSED, 0, 0 },
 	{ CODE(LOAD_FS(0xe8), 0x48, 0xff, 0xc0, 0xc3), REFUSED, 0, 0 }, /* inc %rax */
 	{ CODE(LOAD_FS(0xe8), 0xb0, 0x01, 0xc3), REFUSED, 0, 0 },	/* mov $1,%al */
-	/* one half: mov %fs:-24,%eax */
+	/* a half: mov %fs:-24,%eax */
 	{ CODE(0x64, 0x8b, 0x04, 0x25, 0xe8, 0xff, 0xff, 0xff, 0xc3), REFUSED, 0, 0 },
-	/* at an index */
+	/* with an index */
 	{ CODE(0x64, 0x48, 0x8b, 0x04, 0xfd, 0xe8, 0xff, 0xff, 0xff, 0xc3), REFUSED, 0, 0 },
 	{ CODE(0x31, 0xc0, 0xc3), REFUSED, 0, 0 },
 	{ CODE(0xeb, 0xfe), REFUSED, 0, 0 },		       /* jumps to itself */
 	{ CODE(0xe8, 0xfb, 0xff, 0xff, 0xff), REFUSED, 0, 0 }, /* calls itself */
 	{ CODE(0x74, 0xfe), REFUSED, 0, 0 },
-	{ CODE(LOAD_FS(0xe8)), REFUSED, 0, 0 },				/* ends with the file */
-	{ CODE(0xc5, 0xf8, 0x77, LOAD_FS(0xe8), 0xc3), REFUSED, 0, 0 }, /* vzeroupper: not known */
+	{ CODE(LOAD_FS(0xe8)), REFUSED, 0, 0 },				/* the file ends behind it */
+	{ CODE(0xc5, 0xf8, 0x77, LOAD_FS(0xe8), 0xc3), REFUSED, 0, 0 }, /* vzeroupper: not decoded */
 };
 
 static void test_code(void **state)
@@ -110,7 +110,7 @@ static void test_code(void **state)
 	}
 }
 
-/* Whatever the bytes are, it ends. */
+/* Whatever the bytes are, the decoding ends. */
 static void test_any_code(void **state)
 {
 	static const uint8_t likely[] = { 0x64, 0x48, 0x8b, 0x8d, 0x74, 0xe8, 0xeb, 0xff, 0x0f, 0x05, 0x04, 0x25, 0x66, 0xc3, 0x00, 0x89 };
@@ -134,7 +134,7 @@ static void test_any_code(void **state)
 	}
 }
 
-/* What the machine's own interpreters export says the same in another way. */
+/* The exports of the machine's own interpreters agree. */
 static void test_perl(void **state)
 {
 	static const char *const paths[] = { "/usr/bin/perl", "/usr/lib/x86_64-linux-gnu/libperl.so.5.36" };
@@ -149,12 +149,12 @@ static void test_perl(void **state)
 			continue;
 		assert_int_equal(elf_file_open_fd(fd, NULL, &elf), 0);
 		if (elf_file_machine(elf) != EM_X86_64 ||
-		    dynamic_symbol_find(elf, "PL_thr_key", &key)) /* linked to the library, or without threads */
+		    dynamic_symbol_find(elf, "PL_thr_key", &key)) /* linked to the library, or built without threads */
 			continue;
 		assert_int_equal(tls_access_decode(elf, "Perl_get_context", &tls), 0);
 		assert_int_equal(tls.kind, SONDE_TLS_KEY);
 		assert_int_equal(tls.pc, key.elf_vaddr);
-		assert_int_equal(tls_access_symbol(elf, "PL_thr_key", &tls), -ENOENT); /* no variable of a thread */
+		assert_int_equal(tls_access_symbol(elf, "PL_thr_key", &tls), -ENOENT); /* not a thread-local variable */
 		if (dynamic_symbol_find(elf, "PL_current_context", &key)) /* since 5.36 */
 			continue;
 		assert_int_equal(key.type, STT_TLS);
@@ -170,7 +170,7 @@ static long read_own(void *to, __u32 size, __u64 from)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -1;
 }
 
-/* The libraries, loaded when the threads run already, and the program itself. */
+/* The libraries, loaded while the threads already run, and the program itself. */
 static const struct {
 	const char *name, *path;
 	uint8_t first_kind;
@@ -185,11 +185,11 @@ static const struct {
 };
 
 #define NR_MODELS ARRAY_SIZE(models)
-#define NR_THREADS 4 /* the last two touch nothing, and the last one comes after the libraries: what it has not is marked in another way */
+#define NR_THREADS 4 /* the last two touch nothing; the last starts after the libraries are loaded: what it lacks is marked differently */
 #define LATE_THREAD (NR_THREADS - 1)
 #define NR_TOUCHING (NR_THREADS - 2)
 
-static pthread_barrier_t early_turn, turn; /* without the last one, with all */
+static pthread_barrier_t early_turn, turn; /* without the last thread; with all */
 static uint64_t bases[NR_THREADS];
 static void *handles[NR_MODELS];
 static pthread_key_t keys[1024];
@@ -235,7 +235,7 @@ static void *run_thread(void *arg)
 
 static struct libc_facts facts;
 
-/* How `function` gets at its variable, in this process. */
+/* How `function` accesses its variable in this process. */
 static struct sonde_tls access_of(size_t model, const char *what)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
@@ -280,7 +280,7 @@ static void check_model(size_t model)
 
 static void check_keys(size_t model)
 {
-	/* else the argument goes through the stack, which is not followed */
+	/* else the argument passes through the stack, which is not followed */
 	bool is_plain = strcmp(models[model].name, "unoptimized") != 0;
 	struct sonde_tls key = access_of(model, "get_key"), tss = access_of(model, is_plain ? "get_tss" : "get_key");
 	struct {
@@ -304,7 +304,7 @@ static void check_keys(size_t model)
 	check_read(0, &key, NULL);
 }
 
-/* Some keys of the first table, its last one, and of later ones. */
+/* Makes some keys of the first table, its last one, and some of later tables. */
 static void make_keys(void)
 {
 	pthread_key_t key;
@@ -314,7 +314,7 @@ static void make_keys(void)
 		if (!key || key == 31 || key == 32 || key == 200)
 			keys[nr_keys++] = key;
 	} while (key < 200);
-	assert_true(nr_keys >= 3); /* key 0 may be another's */
+	assert_true(nr_keys >= 3); /* key 0 may be somebody else's */
 }
 
 static void read_facts(void)
@@ -371,7 +371,7 @@ static void test_unreadable(void **state)
 		assert_int_equal(tls_read(&w, &tls, &ret), -1);
 	}
 	tls = (struct sonde_tls){ .kind = SONDE_TLS_MODULE, .pc = (uint64_t)(uintptr_t)pair };
-	assert_int_equal(tls_read(&w, &tls, &ret), -1); /* nothing is known of the C library */
+	assert_int_equal(tls_read(&w, &tls, &ret), -1); /* the C library is unknown */
 	tls.dtv_stride = 16;
 	tls.dtv_off = 8;
 	pair[0] = 1u << 30;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk on real stacks of this very program: its tables and those of the C library, the registers a signal handler is
- * given. Oracles: return addresses that the functions noted themselves, and glibc's backtrace(). */
+/* The kernel side's walk on real stacks of this program, with its tables, those of the C library, and the registers passed to a signal
+ * handler. Oracles: return addresses that the functions recorded themselves, and glibc's backtrace(). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,11 +26,11 @@ static struct walk w;
 static __u64 frames[SONDE_MAX_USER_FRAMES];
 static uint64_t noted[MAX_NOTED]; /* return addresses, outermost first */
 static uint32_t nr_noted;
-static void *witness[512];        /* as backtrace() saw it in the handler */
+static void *witness[512];        /* backtrace()'s result in the handler */
 static int nr_witness;
 static bool from_handler;         /* walk from the handler itself, through the signal frame */
 static uint32_t nr_walks;
-static volatile int keep;         /* written behind calls, so that they are no tail calls */
+static volatile int keep;         /* written after calls, so that they are not tail calls */
 
 static long read_own(void *to, __u32 size, __u64 from)
 {
@@ -111,7 +111,7 @@ static int set_up(void **state)
 	all = rule_table_rules(rules, &nr);
 	memcpy(host_rules, all, nr * sizeof(*all));
 	nr_host_rules = nr;
-	backtrace(witness, 8); /* loads libgcc_s, before a handler needs it */
+	backtrace(witness, 8); /* loads libgcc_s before a handler needs it */
 	return 0;
 }
 
@@ -156,7 +156,7 @@ static uint64_t pc_of(uint32_t frame)
 	return frames[frame] & ~SONDE_FRAME_RETURN;
 }
 
-/* The walk's frames from `first` on are backtrace()'s behind `skip`, to the root. ASan's backtrace() has a frame of its own. */
+/* The walk's frames from `first` on equal backtrace()'s from `skip` on, up to the root. ASan's backtrace() has a frame of its own. */
 static void check_witness(uint32_t first, uint32_t skip)
 {
 	uint32_t nr = w.nr_frames - first, skipped = (uint32_t)nr_witness - nr;
@@ -167,7 +167,7 @@ static void check_witness(uint32_t first, uint32_t skip)
 		assert_int_equal(pc_of(first + i), (uintptr_t)witness[skipped + i]);
 }
 
-/* All return addresses that were noted follow each other in the walk, the innermost first. */
+/* All recorded return addresses follow each other in the walk, innermost first. */
 static void check_noted(void)
 {
 	uint32_t at = 0;
@@ -220,7 +220,7 @@ __attribute__((noinline)) static int plain(int depth)
 	return keep + 1;
 }
 
-/* Its frame's size is known at run time only: needs rbp. */
+/* The frame's size is known only at run time: needs rbp. */
 __attribute__((noinline)) static int with_alloca(int depth)
 {
 	volatile char *room = __builtin_alloca((size_t)(depth % 100) + 1);
@@ -253,7 +253,7 @@ static void test_own_functions(void **state)
 		plain(depth);
 		assert_int_equal(nr_noted, depth + 2);
 		check_noted();
-		check_witness(0, 2); /* its first two are the handler and the restorer */
+		check_witness(0, 2); /* the first two are the handler and the restorer */
 	}
 }
 
@@ -263,8 +263,8 @@ static void test_through_the_signal_frame(void **state)
 	next[0] = next[1] = next[2] = plain;
 	plain(20);
 	check_noted();
-	check_witness(1, 1); /* the two are at different instructions of the handler */
-	assert_false(frames[2] & SONDE_FRAME_RETURN); /* handler, restorer, what was interrupted */
+	check_witness(1, 1); /* the two stop at different instructions of the handler */
+	assert_false(frames[2] & SONDE_FRAME_RETURN); /* handler, restorer, interrupted code */
 }
 
 static int compare(const void *a, const void *b)
@@ -296,7 +296,7 @@ static void test_qsort_callback(void **state)
 	assert_true(has_frame(noted[0]));
 }
 
-/* At every instruction of a function, prologue and epilogue as well: single steps by the trap flag. */
+/* Walks at every instruction of a function, with prologue and epilogue: single steps by the trap flag. */
 static uint32_t nr_steps, nr_good, nr_by_bx;
 
 static void on_trap(int number, siginfo_t *info, void *context)
@@ -337,7 +337,7 @@ static void test_every_instruction(void **state)
 	stepped(1);
 	signal(SIGTRAP, SIG_DFL);
 	assert_true(nr_steps > 20);
-	/* the pushes and pops of the assembler statement itself move the stack without telling the table: its last two */
+	/* the last two steps: the asm statement's own pushes and pops move the stack, and the table does not know */
 	assert_true(nr_steps - nr_good <= 2);
 }
 

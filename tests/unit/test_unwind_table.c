@@ -56,7 +56,7 @@ static int build(struct unwind_table **ret_table)
 	return build_sections(&section, 1, ret_table);
 }
 
-/* What the kernel side relies on. */
+/* Checks what the kernel side relies on. */
 static void check_form(const struct unwind_table *table)
 {
 	uint32_t nr_rules, block_size = 1u << table->block_shift;
@@ -142,9 +142,9 @@ static void the_earlier_of_overlapping_fdes_wins(void **state)
 
 	put_fde(0x2010, 0x10, 16); /* cuts the next in two */
 	put_fde(0x2000, 0x40, 24);
-	put_fde(0x2030, 0x20, 32); /* loses its begin */
-	put_fde(0x2044, 0x04, 40); /* loses all */
-	put_fde(0x2000, 0x08, 48); /* too, at an equal start */
+	put_fde(0x2030, 0x20, 32); /* splits the next one */
+	put_fde(0x2044, 0x04, 40); /* loses its start */
+	put_fde(0x2000, 0x08, 48); /* also loses all, at an equal start */
 	assert_int_equal(build(&table), 0);
 	assert_string_equal(text_of(table, 0x2000, 0x2051), "2000:24 2010:16 2020:24 2040:32 2050:-");
 }
@@ -181,15 +181,15 @@ static void blocks_index_rows_by_address(void **state)
 
 	for (uint32_t i = 0; i < 600; i++)
 		put_fde(0x2010 + i * 16, 16, i % 2 ? 16 : 24);
-	put_fde(0x20000, 0x100000, 32); /* one row that reaches over many blocks */
+	put_fde(0x20000, 0x100000, 32); /* one row that spans many blocks */
 	put_fde(0x120000, 0x10, 24);
 	assert_int_equal(build(&table), 0);
 	check_form(table);
 	assert_int_equal(table->base_vaddr, 0x2000);
-	assert_int_equal(table->nr_rows, 1 + 600 + 1 + 1 + 1 + 1); /* before, the small ones, a gap, the long one, the last, behind */
+	assert_int_equal(table->nr_rows, 1 + 600 + 1 + 1 + 1 + 1); /* before, the small ones, a gap, the long one, the last, after */
 	assert_int_equal(table->nr_blocks, 0x11f);
 	assert_int_equal(table->blocks[1], 1 + 255);
-	assert_int_equal(table->blocks[0x1f], table->blocks[0x11e]); /* none starts in between */
+	assert_int_equal(table->blocks[0x1f], table->blocks[0x11e]); /* no row starts in between */
 	assert_int_equal(unwind_table_find(table, 0x200f), SONDE_RULE_NONE);
 	assert_int_equal(unwind_table_find(table, 0x20000), unwind_table_find(table, 0x11ffff));
 	assert_int_not_equal(unwind_table_find(table, 0x20000), unwind_table_find(table, 0x120000));
@@ -247,7 +247,7 @@ static void debug_frame_fills_in(void **state)
 	assert_string_equal(text_of(table, 0x2000, 0x2021), "2000:- 2008:48 2020:-");
 	unwind_table_free(MOVE(table));
 
-	sections[0].type = SHT_PROGBITS; /* damage to the second takes nothing from the first */
+	sections[0].type = SHT_PROGBITS; /* damage to the second does not affect the first */
 	sections[1].size--;
 	assert_int_equal(build_sections(sections, 2, &table), 0);
 	assert_string_equal(text_of(table, 0x2000, 0x2021), "2000:16 2010:-");
@@ -266,7 +266,7 @@ static void without_section_headers_the_header_leads(void **state)
 	struct image_section section = { ".rodata", SHT_PROGBITS, 0, content->data, 0 };
 	Elf64_Ehdr header;
 
-	/* .eh_frame_hdr of eight bytes, then .eh_frame, here pcrel to hdr_vaddr + 8, without a terminator, then something else */
+	/* .eh_frame_hdr of eight bytes, then .eh_frame, here pcrel to hdr_vaddr + 8, without a terminator, then other data */
 	put(content, "\x01\x1b\xff\xff\x04\0\0\0", 8);
 	eh_frame.size = 0;
 	cie = put_gcc_cie(&eh_frame);
@@ -300,7 +300,7 @@ static void what_cannot_be_built_says_why(void **state)
 	put_fde(0x60000000, 0x1fffffff, 16);
 	assert_int_equal(build(&table), 0);
 	unwind_table_free(MOVE(table));
-	put_fde(0xf0000000u - 0x100000000, 0x10, 16); /* more than 2 GiB from the others */
+	put_fde(0xf0000000u - 0x100000000, 0x10, 16); /* more than 2 GiB away from the others */
 	assert_int_equal(build(&table), -EFBIG);
 	assert_null(table);
 }
@@ -410,8 +410,8 @@ static void rules_are_numbered_once(void **state)
 	rule_table_free(table);
 }
 
-/* Rules come and go with rows at random, beside a model of who holds what: a number that is held or not settled yet stands for its rule,
- * equal rules have one number, and what nobody holds makes room. */
+/* Rules are added and released with rows at random, next to a model of the holders. A number that is held or not settled yet keeps its
+ * rule. Equal rules have one number. Rules without a holder make room. */
 static void rules_come_and_go(void **state)
 {
 	enum { NR_KINDS = 60, ROOM = 40, NR_HOLDERS = 8, NR_ROWS = 5 };
@@ -453,11 +453,11 @@ static void rules_come_and_go(void **state)
 	assert_int_equal(rule_table_nr_used(table), SONDE_RULE_FIRST_FREE);
 	for (int32_t i = 0; i < ROOM; i++)
 		rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .bp_off = i }, 0);
-	assert_int_equal(rule_table_nr_refused(table), nr_refused); /* all numbers are there again */
+	assert_int_equal(rule_table_nr_refused(table), nr_refused); /* all numbers are free again */
 	rule_table_free(table);
 }
 
-/* A user has a share, all users together have one, root has the rest; and what is given back is theirs again. */
+/* A user has a share, all users together have another, root has the rest. Numbers given back are available again. */
 static void users_have_shares(void **state)
 {
 	enum { MAX = 8000, OF_USER = MAX / 8 * 3, OF_USERS = MAX / 4 * 3 };
@@ -469,7 +469,7 @@ static void users_have_shares(void **state)
 	for (int32_t i = 0; i < OF_USER; i++)
 		rows[i].rule = rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = i }, 1000);
 	rule_table_hold(table, rows, OF_USER);
-	/* is there already: another's */
+	/* already there: another user's */
 	rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 1 }, 1001);
 	assert_int_equal(rule_table_room(table, 1000).of_user, 0);
 	assert_int_equal(rule_table_room(table, 1001).of_user, OF_USER);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk on the host: made-up stacks for every kind of rule, faults at every read. The searches are in
- * test_walk_search, the walk of real stacks is in test_unwind_real. */
+/* The kernel side's walk on the host: made-up stacks for every kind of rule, with a fault at every read. Searches are in
+ * test_walk_search, walks of real stacks in test_unwind_real. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,9 +24,9 @@
 #define RULE(i) (SONDE_RULE_FIRST_FREE + (i))
 
 static __u64 stack[STACK_WORDS];
-static uint64_t stack_end; /* user address: nothing is mapped from there on */
+static uint64_t stack_end; /* a user address: nothing is mapped from here on */
 static uint8_t code[JIT_BYTES];
-static bool has_calls; /* all of the file's code reads as if calls ended anywhere */
+static bool has_calls; /* the file's code reads as if calls ended everywhere */
 static uint32_t nr_reads, first_fault, nr_faults;
 static struct walk w;
 static __u64 frames[SONDE_MAX_USER_FRAMES];
@@ -56,7 +56,7 @@ static uint64_t word_at(uint32_t i)
 	return STACK_PC + i * 8;
 }
 
-/* A file whose i-th function has rules[i], and after it JIT code without a table; the stack is filled with what is no pc. */
+/* A file whose i-th function has rules[i], followed by JIT code without a table. The stack is filled with words that are no pc. */
 static void set_code(const struct sonde_rule *rules, uint32_t nr)
 {
 	struct sonde_mapping mappings[2] = { { .start_pc = CODE_PC, .end_pc = CODE_PC + CODE_BYTES, .base_pc = CODE_PC },
@@ -78,7 +78,7 @@ static void set_code(const struct sonde_rule *rules, uint32_t nr)
 	for (uint32_t i = 0; i < STACK_WORDS; i++)
 		stack[i] = 0xdead000000000000ULL + i;
 	memset(code, 0x90, sizeof(code));
-	code[0x100] = code[0x200] = 0xf4; /* hlt: a root may be there */
+	code[0x100] = code[0x200] = 0xf4; /* hlt: may be a root */
 	stack_end = word_at(STACK_WORDS);
 	host_read = read_made_up;
 	first_fault = UINT32_MAX;
@@ -91,7 +91,7 @@ static void walk_from(uint64_t pc, uint64_t sp, uint64_t bp)
 	w.sp = sp;
 	w.bp = bp;
 	nr_reads = 0;
-	memset(w.cache, 0, sizeof(w.cache)); /* test_cache is about what is in it */
+	memset(w.cache, 0, sizeof(w.cache)); /* the cache's contents matter in test_cache only */
 	host_walk(&w, frames);
 }
 
@@ -141,7 +141,7 @@ static void test_cfa_kinds(void **state)
 	walk_from(FUNCTION(4), word_at(400), word_at(404));
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(4), returned(FUNCTION(2) + 9));
 
-	host_rules[RULE(5)].cfa_reg = 11; /* a PLT entry pushes at its byte 6; from byte 11 on one more word stands there */
+	host_rules[RULE(5)].cfa_reg = 11; /* a PLT entry pushes at its byte 6; from byte 11 on the stack holds one more word */
 	stack[500] = FUNCTION(2) + 2;
 	stack[501] = FUNCTION(2) + 4;
 	walk_from(FUNCTION(5) + 10, word_at(500), 0);
@@ -169,7 +169,7 @@ static void test_cfa_in_a_register(void **state)
 	check_stack(SONDE_STOP_BAD_RULE, FUNCTION(2), returned(FUNCTION(0) + 1));
 }
 
-/* As in vfork, which takes its return address off the stack before its child could overwrite it: nothing of its own stands there then. */
+/* As in vfork, which pops its return address before its child could overwrite it. The stack then holds no word of its own. */
 static void test_return_address_in_a_register(void **state)
 {
 	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 0), END_RULE, step(SONDE_CFA_SP, 8) };
@@ -195,7 +195,7 @@ static uint64_t hash_of_frames(uint64_t hash)
 	return hash;
 }
 
-/* rbx is known farther up, too: the way is gone once more, keeping it. */
+/* rbx is known farther up, too. The walk runs once more and keeps it. */
 static void test_cfa_in_rbx(void **state)
 {
 	struct sonde_rule rules[] = { step(SONDE_CFA_SP, 16), step(SONDE_CFA_SP, 24), step(SONDE_CFA_REG, 16), END_RULE };
@@ -222,7 +222,7 @@ static void test_cfa_in_rbx(void **state)
 			check_stack(cases[i].stop, FUNCTION(0), returned(FUNCTION(1) + 1), returned(FUNCTION(2) + 1));
 		assert_int_equal(w.hash, hash_of_frames(7));
 	}
-	rules[0].rbx_off = SONDE_RBX_LOST; /* lost below, but function 1 saved its own caller's */
+	rules[0].rbx_off = SONDE_RBX_LOST; /* lost in the leaf, but function 1 saved its own caller's */
 	rules[1].rbx_off = -16;
 	set_code(rules, 4);
 	stack[11] = FUNCTION(1) + 1;
@@ -231,12 +231,12 @@ static void test_cfa_in_rbx(void **state)
 	stack[51] = FUNCTION(3) + 1;
 	walk_from(FUNCTION(0), word_at(10), 0);
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1), returned(FUNCTION(2) + 1), returned(FUNCTION(3) + 1));
-	stack_end = word_at(13); /* the word that it stands in is not there */
+	stack_end = word_at(13); /* its word cannot be read */
 	walk_from(FUNCTION(1), word_at(11), 0);
 	check_stack(SONDE_STOP_READ_FAULT, FUNCTION(1));
 }
 
-/* A frame without rules does not say where it keeps rbx. */
+/* A frame without rules does not show where it keeps rbx. */
 static void test_rbx_behind_a_frame_pointer(void **state)
 {
 	struct sonde_rule rules[] = { step(SONDE_CFA_REG, 16), END_RULE, step(SONDE_CFA_SP, 8) };
@@ -255,7 +255,7 @@ static void test_rbx_behind_a_frame_pointer(void **state)
 	has_calls = false;
 }
 
-/* musl's restorer has no rule: it is known by its instructions. */
+/* musl's restorer has no rule. Its instructions identify it. */
 static void test_signal_frame_without_rules(void **state)
 {
 	static const uint8_t restorers[][9] = { { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 }, { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 } };
@@ -270,7 +270,7 @@ static void test_signal_frame_without_rules(void **state)
 		stack[100] = FUNCTION(1) + 1;
 		walk_from(FUNCTION(0), word_at(20), 0);
 		check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 0x40), FUNCTION(0), returned(FUNCTION(1) + 1));
-		for (size_t byte = 0; byte < (i ? 7 : 9); byte++) { /* another instruction: then a call is to lead there */
+		for (size_t byte = 0; byte < (i ? 7 : 9); byte++) { /* with another instruction, a call must lead there */
 			code[0x40 + byte] ^= 1;
 			walk_from(FUNCTION(0), word_at(20), word_at(5));
 			assert_int_equal(w.stop, SONDE_STOP_NO_CALL);
@@ -327,18 +327,18 @@ static void test_call_at_the_end_of_a_function(void **state)
 	stack[12] = FUNCTION(2) + 1;
 	walk_from(FUNCTION(0), word_at(10), 0);
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(2)), returned(FUNCTION(2) + 1));
-	walk_from(FUNCTION(2), word_at(10), 0); /* but an interrupted instruction is where it is */
+	walk_from(FUNCTION(2), word_at(10), 0); /* but the pc of an interrupted instruction is exact */
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(2));
 }
 
 static void test_signal_frame(void **state)
 {
 	struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), { .kind = SONDE_RULE_KIND_SIGNAL }, step(SONDE_CFA_REG, 0), END_RULE };
-	/* by psABI number; where struct sigcontext_64 has them, in words */
+	/* by psABI number: the position in struct sigcontext_64, in words */
 	static const uint8_t at[16] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7 };
 
 	for (uint8_t reg = 0; reg < 16; reg++) {
-		uint32_t context = 21 + 5; /* uc_mcontext stands 40 bytes behind */
+		uint32_t context = 21 + 5; /* uc_mcontext is at offset 40 */
 
 		if (reg == WALK_REG_BP || reg == WALK_REG_SP)
 			continue;
@@ -352,11 +352,11 @@ static void test_signal_frame(void **state)
 		stack[context + 16] = FUNCTION(2);
 		stack[900] = FUNCTION(3) + 1;
 		walk_from(FUNCTION(0), word_at(20), 0);
-		/* the interrupted instruction is exact; that it is the first of its function does not matter */
+		/* the interrupted instruction is exact, even as the first of its function */
 		check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1), FUNCTION(2), returned(FUNCTION(3) + 1));
 		assert_int_equal(w.bp, 0x1000 + 10);
 	}
-	stack_end = word_at(1024); /* the last register is not there: a page ends before it */
+	stack_end = word_at(1024); /* the last register cannot be read: a page ends before it */
 	stack[1024 - 22] = FUNCTION(1) + 1;
 	walk_from(FUNCTION(0), word_at(1024 - 22), 0);
 	check_stack(SONDE_STOP_READ_FAULT, FUNCTION(0), returned(FUNCTION(1) + 1));
@@ -382,7 +382,7 @@ static void test_stops(void **state)
 	check_stack(SONDE_STOP_NO_PROGRESS, FUNCTION(6));
 	walk_from(FUNCTION(3), word_at(10), 0);
 	check_stack(SONDE_STOP_TABLE, FUNCTION(3));
-	nr_host_rules = RULE(0); /* a row with a rule that is none */
+	nr_host_rules = RULE(0); /* a row whose rule number is invalid */
 	walk_from(FUNCTION(0), word_at(10), 0);
 	check_stack(SONDE_STOP_TABLE, FUNCTION(0));
 	nr_host_rules = RULE(7);
@@ -397,10 +397,10 @@ static void test_stops(void **state)
 	w.process_pos = 0;
 	walk_from(FUNCTION(0), word_at(10), 0);
 	assert_int_equal(w.stop, SONDE_STOP_NO_PROCESS);
-	assert_int_equal(w.nr_frames, 0); /* one hash would stand for all files that come to its pc */
+	assert_int_equal(w.nr_frames, 0); /* else one hash would stand for all files that reach its pc */
 }
 
-/* Stacks that are not aligned to 8: functions in assembler may do that. */
+/* Stacks not aligned to 8, which assembler functions may use. */
 static void test_unaligned_stack(void **state)
 {
 	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 11), step(SONDE_CFA_SP, 16), END_RULE };
@@ -417,7 +417,7 @@ static void test_unaligned_stack(void **state)
 	}
 }
 
-/* Every distance of the last frame from the stack's end: the block would reach into the page that is not there. */
+/* Every distance of the last frame from the stack's end: the block would reach into a page that is not present. */
 static void test_top_of_stack(void **state)
 {
 	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 16), END_RULE };
@@ -438,7 +438,7 @@ static void test_top_of_stack(void **state)
 		uint64_t sp = stack_end - left, pc = FUNCTION(1) + 1;
 
 		set_code(rules, 2);
-		host_rules[RULE(0)].bp_kind = SONDE_BP_CFA; /* read first, so that the return address is looked for in the same block */
+		host_rules[RULE(0)].bp_kind = SONDE_BP_CFA; /* read first, so that the return address is searched in the same block */
 		host_rules[RULE(0)].bp_off = -16;
 		if (left >= 16)
 			memcpy((char *)stack + (sp + 8 - STACK_PC), &pc, 8);
@@ -449,7 +449,7 @@ static void test_top_of_stack(void **state)
 
 /* --- frame pointers ---------------------------------------------------------------------------------------------------------------- */
 
-/* A call that ends `pc`, by the bytes of one of the forms; -1: none. */
+/* Each form of call: the frame pointer is followed where a call precedes the return address. */
 static void test_frame_pointers(void **state)
 {
 	const struct sonde_rule rules[] = { END_RULE };
@@ -464,7 +464,7 @@ static void test_frame_pointers(void **state)
 		walk_from(JIT_PC + 0x80, word_at(10), word_at(20));
 		check_stack(SONDE_STOP_COMPLETE, JIT_PC + 0x80, returned(JIT_PC + 0x100), returned(JIT_PC + 0x100));
 	}
-	stack[21] = JIT_PC + 0x200; /* no call stands before it */
+	stack[21] = JIT_PC + 0x200; /* no call precedes it */
 	walk_from(JIT_PC + 0x80, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
 	stack[21] = 0x900000; /* not mapped */
@@ -472,7 +472,7 @@ static void test_frame_pointers(void **state)
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
 	walk_from(0x900000, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_NO_MAPPING, 0x900000);
-	stack[21] = 0; /* bp may be any register there: no proof of the root */
+	stack[21] = 0; /* bp may be any register there, so this does not prove the root */
 	walk_from(JIT_PC + 0x80, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
 	walk_from(JIT_PC + 0x80, word_at(10), word_at(9)); /* below the stack pointer */
@@ -483,11 +483,11 @@ static void test_frame_pointers(void **state)
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
 	walk_from(JIT_PC + 0x80, word_at(10), stack_end);
 	check_stack(SONDE_STOP_READ_FAULT, JIT_PC + 0x80);
-	walk_from(JIT_PC + 0x80, word_at(10), 0); /* in the leaf a zero says nothing */
+	walk_from(JIT_PC + 0x80, word_at(10), 0); /* in the leaf a zero proves nothing */
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
 }
 
-/* A direct call that ends at `ret` and leads to `target`. */
+/* Writes a direct call that ends at `ret` and leads to `target`. */
 static void put_direct_call(uint64_t ret, uint64_t target)
 {
 	int32_t rel = (int32_t)(target - ret);
@@ -496,7 +496,7 @@ static void put_direct_call(uint64_t ret, uint64_t target)
 	memcpy(code + (ret - JIT_PC - 4), &rel, 4);
 }
 
-/* The innermost function without rows: its caller is found whether it has set up its frame pointer or not. */
+/* The innermost function without rows: its caller is found whether or not its frame pointer is set up. */
 static void test_frameless_leaf(void **state)
 {
 	const struct sonde_rule rules[] = { END_RULE };
@@ -508,47 +508,47 @@ static void test_frameless_leaf(void **state)
 	put_direct_call(in_mid, leaf);
 	put_direct_call(in_top, other);
 	stack[10] = in_mid;
-	stack[20] = 0; /* the frame of whoever called in_top's function */
+	stack[20] = 0; /* the frame of the caller of in_top's function */
 	stack[21] = in_top;
 	walk_from(leaf + 8, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_mid), returned(in_top));
 	walk_from(leaf, word_at(10), word_at(20)); /* its first instruction */
 	check_stack(SONDE_STOP_COMPLETE, leaf, returned(in_mid), returned(in_top));
-	put_direct_call(in_top, leaf + 4); /* the frame pointer's caller called a function nearer to pc: the word at sp is stale */
+	put_direct_call(in_top, leaf + 4); /* the frame pointer's caller called a function nearer to pc, so the word at sp is stale */
 	walk_from(leaf + 8, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_top));
-	put_direct_call(in_top, leaf); /* the same function calls itself: it may have its frame or not */
+	put_direct_call(in_top, leaf); /* the function calls itself: its frame may be set up or not */
 	walk_from(leaf + 8, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_NO_ROW, leaf + 8);
 	put_direct_call(in_top, other);
 	put_direct_call(in_mid, leaf);
-	walk_from(JIT_PC + 0x700, word_at(10), word_at(0)); /* too far behind that function's begin to be in it */
+	walk_from(JIT_PC + 0x700, word_at(10), word_at(0)); /* too far beyond that function's start to be in it */
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x700);
 	memcpy(code + (leaf - JIT_PC), prologue, sizeof(prologue));
 	walk_from(leaf + 4, word_at(10), word_at(20)); /* at push rbp */
 	check_stack(SONDE_STOP_COMPLETE, leaf + 4, returned(in_mid), returned(in_top));
-	walk_from(leaf + 8, word_at(10), word_at(20)); /* it has its frame: the word at sp is a local */
+	walk_from(leaf + 8, word_at(10), word_at(20)); /* its frame is set up: the word at sp is a local */
 	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_top));
 	stack[9] = word_at(20); /* rbp pushed, not yet set */
 	walk_from(leaf + 5, word_at(9), word_at(20));
 	check_stack(SONDE_STOP_COMPLETE, leaf + 5, returned(in_mid), returned(in_top));
-	put_call(in_mid, 1); /* at the ret any call will do */
+	put_call(in_mid, 1); /* at the ret any call is accepted */
 	walk_from(leaf + 11, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_COMPLETE, leaf + 11, returned(in_mid), returned(in_top));
-	walk_from(leaf + 9, word_at(10), word_at(20)); /* elsewhere an indirect one proves nothing, but neither does the frame pointer */
+	walk_from(leaf + 9, word_at(10), word_at(20)); /* elsewhere an indirect call proves nothing, but neither does the frame pointer */
 	check_stack(SONDE_STOP_NO_ROW, leaf + 9);
 	walk_from(leaf + 9, word_at(9), word_at(20)); /* the same above one word of locals */
 	check_stack(SONDE_STOP_NO_ROW, leaf + 9);
-	walk_from(leaf + 9, word_at(8), word_at(20)); /* farther up it is taken for what an earlier call left there */
+	walk_from(leaf + 9, word_at(8), word_at(20)); /* farther up it is taken as left over from an earlier call */
 	check_stack(SONDE_STOP_COMPLETE, leaf + 9, returned(in_top));
-	stack[20] = word_at(40); /* the frame's own return address is no other one */
+	stack[20] = word_at(40); /* the frame's own return address is not taken as another one */
 	stack[40] = 0;
 	stack[41] = in_mid;
 	walk_from(leaf + 9, word_at(20), word_at(20));
 	check_stack(SONDE_STOP_COMPLETE, leaf + 9, returned(in_top), returned(in_mid));
 }
 
-/* Instructions that stand where a function has no frame, whoever called it and however. */
+/* At an instruction where a function has no frame, its caller is found, even after an indirect call. */
 static void test_at_return_address(void **state)
 {
 	static const uint8_t codes[][8] = {
@@ -570,7 +570,7 @@ static void test_at_return_address(void **state)
 	}
 }
 
-/* A zero in rbp proves the root only where a frame pointer was it, or where the stack is as a process begins with. */
+/* A zero in rbp proves the root only after a frame pointer, or if the stack is as at process start. */
 static void test_root_without_rules(void **state)
 {
 	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE };
@@ -591,7 +591,7 @@ static void test_root_without_rules(void **state)
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 0x80));
 	walk_from(JIT_PC, word_at(at), 0);
 	check_stack(SONDE_STOP_COMPLETE, JIT_PC);
-	walk_from(JIT_PC, word_at(at), 8); /* has rbp changed, something ran */
+	walk_from(JIT_PC, word_at(at), 8); /* a changed rbp: something ran */
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC);
 	for (uint32_t i = 0; i < 5; i++) { /* any other word */
 		uint64_t word = stack[at + i];
@@ -645,14 +645,14 @@ static void walk_depth(uint32_t depth)
 	walk_from(FUNCTION(0), word_at(0), 0);
 }
 
-/* The frames from the i-th on, as they were walked, are in their places. */
+/* The frames from the i-th on are in their slots, as walked. */
 static void check_kept(uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
 		assert_int_equal(frames[sonde_frame_slot(i)], i ? returned(FUNCTION(0) + 1 + (i - 1) % 16) : FUNCTION(0));
 }
 
-/* Of what is deeper than there is room for, the two ends are kept. */
+/* Of a stack that is too deep, the two ends are kept. */
 static void test_depth(void **state)
 {
 	const uint32_t depths[] = {
@@ -675,7 +675,7 @@ static void test_depth(void **state)
 	assert_int_equal(w.nr_frames, SONDE_MAX_WALKED_FRAMES);
 }
 
-/* Recursions that differ in what was left out only have one hash. */
+/* Recursions that differ only in the dropped part have the same hash. */
 static void test_cut_hash(void **state)
 {
 	uint64_t hash;
@@ -690,7 +690,7 @@ static void test_cut_hash(void **state)
 
 /* --- faults ------------------------------------------------------------------------------------------------------------------------ */
 
-/* A stack that goes through rules of most kinds and frame pointers, over several pages: seven frames. */
+/* A stack that uses most kinds of rules and frame pointers, over several pages: seven frames. */
 static void make_mixed_stack(void)
 {
 	struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8 * 600), step(SONDE_CFA_BP, 16), { .kind = SONDE_RULE_KIND_SIGNAL },
@@ -736,10 +736,10 @@ static void test_faults_at_every_read(void **state)
 	for (first_fault = 1; first_fault <= nr_all; first_fault++) {
 		nr_faults = UINT32_MAX;
 		walk_mixed_stack();
-		/* whole where rbp alone is left to decide */
+		/* complete if only rbp was still to be read */
 		assert_true(w.stop == SONDE_STOP_COMPLETE ? w.nr_frames == nr_whole : w.nr_frames <= nr_whole);
 		assert_memory_equal(frames, whole, w.nr_frames * sizeof(*whole));
-		nr_faults = 1; /* a block that cannot be read whole is tried again shorter: then nothing may be missing */
+		nr_faults = 1; /* a block that cannot be read whole is read again, shorter; then nothing may be missing */
 		walk_mixed_stack();
 		assert_true(w.stop == SONDE_STOP_COMPLETE ? w.nr_frames == nr_whole : w.nr_frames <= nr_whole);
 		assert_memory_equal(frames, whole, w.nr_frames * sizeof(*whole));
@@ -754,7 +754,7 @@ static uint64_t prng(void)
 	return seed >> 16 ^ seed << 41;
 }
 
-/* Rules, registers and stack at random: whatever comes out, it ends, and no later than the depth. */
+/* Random rules, registers and stack: the walk ends, at the latest at the maximum depth. */
 static void test_random_rules_end(void **state)
 {
 	for (seed = 1; seed < 3000; seed++) {
@@ -786,7 +786,7 @@ static void test_random_rules_end(void **state)
 
 /* --- what is found, and where it is kept ------------------------------------------------------------------------------------------- */
 
-/* Positions of chunks that are not there: a stop, never a fault. */
+/* Positions of missing chunks: a stop, never a fault. */
 static void test_missing_chunks(void **state)
 {
 	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE };
@@ -801,7 +801,7 @@ static void test_missing_chunks(void **state)
 	assert_int_equal(walk_find_rule(&w, 0), SONDE_RULE_NONE);
 }
 
-/* What was found for a frame is taken from the cache, for as long as the process's block is the same. */
+/* The result for a frame is taken from the cache while the process's block is unchanged. */
 static void test_cache(void **state)
 {
 	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE, step(SONDE_CFA_SP, 16) };
@@ -812,24 +812,24 @@ static void test_cache(void **state)
 	stack[11] = FUNCTION(1) + 2;
 	walk_from(FUNCTION(0), word_at(10), 0);
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1));
-	w.process_pos = 4 * SONDE_CHUNK_WORDS; /* nothing is mapped here: what is known comes from the cache */
+	w.process_pos = 4 * SONDE_CHUNK_WORDS; /* nothing is mapped here: the answer is the cache's */
 	w.nr_mappings = 0;
 	w.sp = word_at(10);
 	w.pc = FUNCTION(0);
 	host_walk(&w, frames);
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1));
-	w.serial = 2; /* another block: it may say something else */
+	w.serial = 2; /* another block: it may have another answer */
 	w.sp = word_at(10);
 	w.pc = FUNCTION(0);
 	host_walk(&w, frames);
 	check_stack(SONDE_STOP_NO_MAPPING, FUNCTION(0));
 
-	/* the first byte of a function is in it when it was interrupted there, and before it when it is returned to */
+	/* a function's first byte belongs to it when interrupted there, and to the one before when it is a return address */
 	set_code(rules, 3);
 	w.serial = 1;
 	stack[20] = FUNCTION(2);
 	stack[21] = FUNCTION(1) + 1;
-	walk_from(FUNCTION(0), word_at(20), 0); /* FUNCTION(2) as a return address: the end, by function 1 */
+	walk_from(FUNCTION(0), word_at(20), 0); /* FUNCTION(2) as a return address belongs to function 1: the end */
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(2)));
 	w.sp = word_at(20);
 	w.pc = FUNCTION(2);
@@ -837,7 +837,7 @@ static void test_cache(void **state)
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(2), returned(FUNCTION(1) + 1));
 }
 
-/* The hash tells stacks apart by their frames, also by the order and by what a frame is. */
+/* The hash depends on the frames, their order and their kind. */
 static void test_hash(void **state)
 {
 	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums of waits in, a profile out: values, the kind of wait, who ended it, histograms. */
+/* Takes sums of waits and checks the profile made of them: values, the kind of wait, who ended it, histograms. */
 #include <sys/syscall.h>
 
 #include "closed_window.h"
@@ -76,7 +76,7 @@ static void add(const struct sonde_wait_key *key, uint64_t nr_waits, uint64_t of
 	assert_int_equal(wait_samples_sum(samples, builder, &entry), 0);
 }
 
-/* Leaf first; an address stands for a frame without a name, by its last four digits. */
+/* Leaf first. A frame without a name shows the last four digits of its address. */
 static const char *text_of(uint32_t stack)
 {
 	static char texts[2][1024];
@@ -119,7 +119,7 @@ static void test_values(void **state)
 
 	begin(&(struct wait_samples_options){ .kernel_stacks = true });
 	add(&key, 3, 600, 100, 300);
-	key.state = 2; /* another sum, the same in a report */
+	key.state = 2; /* another sum, equal in a report */
 	add(&key, 2, 1000, 50, 950);
 	types = profile_value_types(profile, &nr);
 	assert_int_equal(nr, WAIT_VALUE_COUNT);
@@ -141,7 +141,7 @@ static void test_count_is_shown(void **state)
 	assert_int_equal(profile_shown_value(profile), WAIT_VALUE_WAITS);
 }
 
-/* At the leaf end of what is shown. */
+/* The mark is at the leaf end of what is shown. */
 static void test_mark(void **state)
 {
 	struct sonde_wait_key key = key_of(1, 3, SYS_futex);
@@ -155,7 +155,7 @@ static void test_mark(void **state)
 	key = key_of(1, 0, SYS_nanosleep);
 	add(&key, 1, 1, 1, 1);
 	check_stacks(2, "[sleep] 1000 1010", "none");
-	key = key_of(1, 99, SYS_nanosleep); /* the body of that stack never came */
+	key = key_of(1, 99, SYS_nanosleep); /* that stack's payload never arrived */
 	key.state = SONDE_WAIT_PREEMPTED;
 	add(&key, 1, 1, 1, 1);
 	check_stacks(3, "[preempted] 1000 1010", "[Missed Kernel Stack]");
@@ -183,7 +183,7 @@ static void send_waker(uint64_t hash, const struct sonde_wait_key *key)
 	assert_int_equal(waker_table_record(closed.window.store->wakers, &record), 0);
 }
 
-/* Root first, as flame graphs and folded lines have it: the wait's frames, the mark, the waker's from its leaf to its root, its name. */
+/* Root first, as in flame graphs and folded lines: the wait's frames, the mark, the waker's frames from leaf to root, its name. */
 static void test_waker(void **state)
 {
 	struct sonde_wait_key key = key_of(1, 3, SYS_futex), waker = key_of(2, 4, SYS_futex);
@@ -191,7 +191,7 @@ static void test_waker(void **state)
 	begin(&(struct wait_samples_options){ .kernel_stacks = true, .wake = true });
 	strcpy(waker.comm, "consumer");
 	send_waker(7, &waker);
-	send_waker(7, &waker); /* sent once more */
+	send_waker(7, &waker); /* sent again */
 	key.waker = 7;
 	add(&key, 1, 1, 1, 1);
 	check_stacks(0, "1000 1010", "consumer 2010 2000 4010 4000 -- [futex] 3000 3010");
@@ -208,13 +208,13 @@ static void test_waker(void **state)
 	key.waker = 10;
 	add(&key, 1, 1, 1, 1);
 	check_stacks(3, "1000 1010", "producer [Missed User Stack] 4010 4000 -- [futex] 3000 3010");
-	key.waker = 0; /* nobody: it was preempted, or waits still */
+	key.waker = 0; /* no waker: it was preempted, or still waits */
 	add(&key, 1, 1, 1, 1);
 	check_stacks(4, "1000 1010", "[futex] 3000 3010");
-	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 5); /* of waits, not of wakers */
+	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 5); /* counts waits, not wakers */
 }
 
-/* Nobody is shown as a waker who may be another. */
+/* If two wakers have one hash, neither is shown. */
 static void test_waker_hash_of_two(void **state)
 {
 	struct sonde_wait_key key = key_of(1, 3, SYS_futex), waker = key_of(2, 4, SYS_futex);
@@ -229,7 +229,7 @@ static void test_waker_hash_of_two(void **state)
 	assert_int_equal(profile_account(profile)->missed_collided, 3);
 }
 
-/* A wait whose stacks are those of another process, or of the program before. */
+/* A wait whose stacks belong to another process, or to the process's earlier program. */
 static void test_hash_of_another(void **state)
 {
 	struct sonde_wait_key key = key_of(1, 3, SYS_futex);
@@ -262,7 +262,7 @@ static void test_histograms(void **state)
 	const struct profile_histogram *whole, *of_stack;
 
 	begin(&(struct wait_samples_options){ .kernel_stacks = true, .histograms = true });
-	add(&key, 3, 29600, 9000, 11000); /* what each lacks to whole microseconds does not add up */
+	add(&key, 3, 29600, 9000, 11000); /* the parts below a microsecond do not add up */
 	add(&other, 1, 5700, 5700, 5700);
 	assert_int_equal(wait_samples_slot(samples, &(struct wait_slot_entry){ .slot = { .key = key, .slot = 3 }, .nr_waits = 3 }), 0);
 	assert_int_equal(wait_samples_slot(samples, &(struct wait_slot_entry){ .slot = { .key = other, .slot = 2 }, .nr_waits = 1 }), 0);
@@ -302,7 +302,7 @@ static void test_kinds(void **state)
 	CHECK_KIND("preempted", 0, SYS_futex, "__schedule", "preempt_schedule", "futex_wake");
 	CHECK_KIND("yield", 0, SYS_sched_yield, "schedule", "do_sched_yield");
 	CHECK_KIND("pipe", 1, SYS_read, "schedule", "pipe_read.isra.0", "vfs_read");
-	CHECK_KIND("other", 1, SYS_read, "schedule", "pipe_reader", "vfs_read"); /* not by its beginning */
+	CHECK_KIND("other", 1, SYS_read, "schedule", "pipe_reader", "vfs_read"); /* the prefix is not enough */
 	CHECK_KIND("other", 1, SYS_read);
 	CHECK_KIND("lock", 2, SYS_read, "schedule", "rwsem_down_read_slowpath", "ext4_file_read_iter");
 	CHECK_KIND("disk", 2, SYS_read, "io_schedule", "folio_wait_bit_common", "filemap_update_page");
@@ -316,7 +316,7 @@ static void test_kinds(void **state)
 	CHECK_KIND("lock", 2, SYS_clone, "schedule", "__mutex_lock", "kernel_clone");
 	CHECK_KIND("stopped", 4, SYS_read, "schedule", "pipe_read");
 	CHECK_KIND("stopped", 8, SONDE_NO_SYSCALL);
-	/* from the leaf on: what stands around it does not count */
+	/* searched from the leaf on: other frames around the match do not count */
 	CHECK_KIND("frozen", 1, SONDE_NO_SYSCALL, "schedule", "get_signal", "cgroup_enter_frozen");
 	CHECK_KIND("frozen", 1, SONDE_NO_SYSCALL, "schedule", "get_signal", "exit_to_user_mode_loop");
 	CHECK_KIND("exit", 2, SONDE_NO_SYSCALL, "schedule", "do_exit", "do_group_exit", "get_signal");
@@ -325,7 +325,7 @@ static void test_kinds(void **state)
 	CHECK_KIND("kernel thread", 0x402, SONDE_NO_SYSCALL, "schedule", "worker_thread", "kthread");
 	CHECK_KIND("disk", 2, SONDE_NO_SYSCALL, "io_schedule", "bit_wait_io", "worker_thread", "kthread");
 	CHECK_KIND("sleep", 1, SONDE_NO_SYSCALL, "schedule", "schedule_timeout", "nobody_knows");
-	/* as of a wait that the kernel tells without the first two */
+	/* the same with the first two missing */
 	CHECK_KIND("kernel thread", 1, SONDE_NO_SYSCALL, "schedule", "schedule_timeout", "kcompactd", "kthread");
 	CHECK_KIND("kernel thread", 1, SONDE_NO_SYSCALL, "kcompactd", "kthread");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The walk as it is on arm64, compiled for this machine: made-up stacks and code. */
+/* The walk for arm64, compiled for this machine: made-up stacks and code. */
 #ifndef __TARGET_ARCH_arm64
 #define __TARGET_ARCH_arm64
 #endif
@@ -102,7 +102,7 @@ static void walk_from(uint64_t pc, uint64_t sp, uint64_t fp, uint64_t link)
 	host_walk(&w, frames);
 }
 
-/* A leaf, a function with a frame record of so many bytes, the end. */
+/* A leaf, a function with a frame record of that many bytes, the end. */
 static const struct sonde_rule leaf_rule = {
 	.kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .ra_kind = SONDE_RA_REG, .ra_off = 30
 };
@@ -124,7 +124,7 @@ static void test_link_register(void **state)
 	stack[21] = FUNCTION(3) + 4;
 	walk_from(FUNCTION(0), word_at(10), word_at(10), FUNCTION(1) + 4);
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 4), returned(FUNCTION(2) + 4), returned(FUNCTION(3) + 4));
-	stack[11] = SIGNED(FUNCTION(2) + 4); /* pointer authentication: in memory and in the register */
+	stack[11] = SIGNED(FUNCTION(2) + 4); /* with pointer authentication: in memory and in the register */
 	stack[21] = SIGNED(FUNCTION(3) + 4);
 	walk_from(FUNCTION(0), word_at(10), word_at(10), SIGNED(FUNCTION(1) + 4));
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 4), returned(FUNCTION(2) + 4), returned(FUNCTION(3) + 4));
@@ -157,7 +157,7 @@ static void test_other_registers(void **state)
 		stack[49] = FUNCTION(1) + 4;
 		walk_from(FUNCTION(0), word_at(10), 0, 0);
 		check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 4));
-		stack[11] = FUNCTION(0) + 4; /* x19 is no rbx: nothing says where frames keep it */
+		stack[11] = FUNCTION(0) + 4; /* x19 is not rbx: no rule says where frames keep it */
 		walk_from(FUNCTION(2), word_at(10), 0, 0);
 		check_stack(SONDE_STOP_BAD_RULE, FUNCTION(2), returned(FUNCTION(0) + 4));
 	}
@@ -173,7 +173,7 @@ static void test_signal_frame(void **state)
 	code[0x44 / 4] = 0xd4000001;
 	for (uint32_t i = 0; i < 31; i++)
 		stack[regs + i] = 0x1000 + i;
-	stack[regs + 30] = SIGNED(FUNCTION(2) + 4); /* of a leaf that was interrupted: it is in the register there, too */
+	stack[regs + 30] = SIGNED(FUNCTION(2) + 4); /* of an interrupted leaf: also signed in the register */
 	stack[regs + 31] = word_at(200);
 	stack[regs + 32] = FUNCTION(0) + 8;
 	walk_from(FUNCTION(0), word_at(10), 0, JIT_PC + 0x40);
@@ -215,7 +215,7 @@ static void test_frame_records(void **state)
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x800);
 }
 
-/* A record stands at the low end of its frame: where the caller's sp is nobody knows, so its rules that need sp end the walk. */
+/* A record is at the low end of its frame, so the caller's sp is unknown. Caller rules that need sp end the walk. */
 static void test_sp_behind_a_frame_record(void **state)
 {
 	const struct sonde_rule rules[] = { record_rule, by_fp_rule, END_RULE };
@@ -234,7 +234,7 @@ static void test_sp_behind_a_frame_record(void **state)
 	stack[20] = word_at(40);
 	stack[21] = JIT_PC + 0x100;
 	stack[40] = word_at(60);
-	stack[41] = JIT_PC + 0x104; /* nothing calls there */
+	stack[41] = JIT_PC + 0x104; /* no call leads there */
 	walk_from(JIT_PC + 0x800, word_at(10), word_at(20), 0);
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x800, returned(JIT_PC + 0x100));
 	code[0x40 / 4] = 0xd2801168; /* and a signal's frame is at sp */
@@ -261,14 +261,14 @@ static void test_frameless_leaf(void **state)
 		walk_from(leaf, word_at(10), word_at(20), SIGNED(in_mid));
 		check_stack(SONDE_STOP_COMPLETE, leaf, returned(in_mid), returned(in_top));
 	}
-	walk_from(leaf + 8, word_at(10), word_at(20), in_mid); /* a call by way of a pointer: it could be one of its own that returned */
+	walk_from(leaf + 8, word_at(10), word_at(20), in_mid); /* an indirect call: possibly one of its own calls, which returned */
 	check_stack(SONDE_STOP_NO_ROW, leaf + 8);
-	walk_from(leaf + 8, word_at(10), word_at(20), in_top); /* its record's: it has not called yet */
+	walk_from(leaf + 8, word_at(10), word_at(20), in_top); /* the record's call: the function has not called yet */
 	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_top));
 	put_bl(in_mid, leaf);
 	walk_from(leaf + 8, word_at(10), word_at(20), in_mid);
 	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_mid), returned(in_top));
-	put_bl(in_mid, other); /* x30 is stale, the record's caller called the nearer function */
+	put_bl(in_mid, other); /* x30 is stale: the record's caller called the nearer function */
 	put_bl(in_top, leaf);
 	walk_from(leaf + 8, word_at(10), word_at(20), in_mid);
 	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_top));
@@ -291,7 +291,7 @@ static void test_entry(void **state)
 	code[1] = BLR_X3;
 	walk_from(FUNCTION(0), word_at(at), 0, JIT_PC + 8);
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 8));
-	stack[at + 1] = word_at(STACK_WORDS); /* where the strings are nothing can be read any more */
+	stack[at + 1] = word_at(STACK_WORDS); /* the strings cannot be read any more */
 	stack[at + 3] = word_at(STACK_WORDS) + 5;
 	walk_from(FUNCTION(0), word_at(at), 0, JIT_PC + 8);
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 8));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Callers in code without rows and without frame pointers, by what the code ahead does to the stack: made-up functions, as compilers write
- * them. */
+/* Callers in code without rows and without frame pointers, found by what the code that follows does to the stack: made-up functions, as
+ * compilers write them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -21,8 +21,8 @@ static struct walk w;
 static __u64 frames[SONDE_MAX_USER_FRAMES];
 static __u64 stack[STACK_WORDS];
 static uint8_t code[CODE_BYTES];
-static uint64_t unreadable_bytes; /* of the code, from its begin on */
-static uint32_t nr_reads;         /* of code */
+static uint64_t unreadable_bytes; /* of the code, from its start */
+static uint32_t nr_reads;         /* of lines of code */
 
 static uint64_t word_at(uint32_t i)
 {
@@ -74,7 +74,7 @@ static void walk_from(uint64_t pc, uint64_t sp, uint64_t bp)
 {
 	memset(w.cache, 0, sizeof(w.cache));
 	memset(w.codes, 0, sizeof(w.codes));
-	for (int again = 0; again < 2; again++) { /* then out of the cache */
+	for (int again = 0; again < 2; again++) { /* the second time from the cache */
 		w.pc = pc;
 		w.sp = sp;
 		w.bp = bp;
@@ -102,7 +102,7 @@ static void check_(enum sonde_stop stop, const uint64_t *rets, uint32_t nr)
 #define IN_MAIN (CODE_PC + 0x300)
 #define IN_BEGIN (CODE_PC + 0x400)
 
-/* The frame of main, with a frame pointer, at stack[40]: below it the functions under test. */
+/* Puts main's frame, with a frame pointer, at stack[40]. The functions under test are below it. */
 static void put_main(void)
 {
 	put_call(IN_MAIN);
@@ -113,7 +113,7 @@ static void put_main(void)
 	stack[41] = IN_BEGIN;
 }
 
-/* As .NET's optimized code: leaf, middle, outer without, main with a frame pointer. */
+/* As .NET's optimized code: leaf, middle and outer without a frame pointer, main with one. */
 static void frames_without_a_frame_pointer(void **state)
 {
 	static const uint8_t offs[] = { 0, 2, 5, 7, 10, 12 };
@@ -134,7 +134,7 @@ static void frames_without_a_frame_pointer(void **state)
 	}
 }
 
-/* One that uses rbp for something else hands its caller's on. */
+/* A function that uses rbp for something else passes its caller's on. */
 static void rbp_that_is_no_frame_pointer(void **state)
 {
 	PUT(LEAF, "\xc3");
@@ -146,11 +146,11 @@ static void rbp_that_is_no_frame_pointer(void **state)
 	stack[14] = IN_MAIN;
 	walk_from(LEAF, word_at(10), 0x1234);
 	CHECK(SONDE_STOP_COMPLETE, IN_MID, IN_MAIN, IN_BEGIN);
-	walk_from(LEAF, word_at(10), word_at(20)); /* whatever it points to */
+	walk_from(LEAF, word_at(10), word_at(20)); /* whatever rbp points to */
 	CHECK(SONDE_STOP_COMPLETE, IN_MID, IN_MAIN, IN_BEGIN);
 }
 
-/* What it holds is known on each instruction from the first to the last one. */
+/* The caller is found at each instruction, from the first to the last. */
 static void prologue_and_epilogue(void **state)
 {
 	static const struct {
@@ -163,14 +163,14 @@ static void prologue_and_epilogue(void **state)
 	for (uint32_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		stack[20] = IN_MAIN;
 		stack[19] = word_at(40);
-		stack[15] = IN_OUTER; /* what an earlier call left there */
+		stack[15] = IN_OUTER; /* left by an earlier call */
 		put_call(IN_OUTER);
 		walk_from(LEAF + places[i].off, word_at(places[i].sp), word_at(places[i].is_set ? 19 : 40));
 		CHECK(SONDE_STOP_COMPLETE, IN_MAIN, IN_BEGIN);
 	}
 }
 
-/* As V8's: a loop whose header leaves it, with a stack check and deoptimizations behind, and a return address left below. */
+/* As V8's: a loop whose header leaves it, with a stack check and deoptimizations behind it, and a return address left below. */
 static void loops_are_left_by_their_nearest_exit(void **state)
 {
 	static const uint8_t offs[] = { 0, 4, 8, 14 };
@@ -190,7 +190,7 @@ static void loops_are_left_by_their_nearest_exit(void **state)
 	}
 }
 
-/* As HotSpot's: what is pushed for a slow call behind a jump is gone where both ways meet. `test` writes no register. */
+/* As HotSpot's: what is pushed for a slow call behind a jump is popped before both paths meet. `test` writes no register. */
 static void pushes_for_a_call_are_balanced(void **state)
 {
 	PUT(LEAF, "\xc3");
@@ -205,13 +205,13 @@ static void pushes_for_a_call_are_balanced(void **state)
 	CHECK(SONDE_STOP_COMPLETE, IN_MID, IN_MAIN, IN_BEGIN);
 }
 
-/* As HotSpot's: the end of the function stands before the slow path, which jumps back into the loop; the loop is left backwards. */
+/* As HotSpot's: the function's end precedes the slow path, which jumps back into the loop. The loop is left backwards. */
 static void ends_that_stand_before(void **state)
 {
 	PUT(LEAF, "\xc3");
 	put_call(IN_MID);
 	PUT(IN_MID - 0x20, "\x48\x83\xc4\x08\x5d\xc3");			  /* add $8,%rsp; pop rbp; ret */
-	PUT(IN_MID - 0x10, "\xff\xc0\x3b\xc1\x7d\xea\x85\xc0\x75\xf6\xeb\xf4"); /* inc; cmp; jge to the end; test; jne, jmp to the begin */
+	PUT(IN_MID - 0x10, "\xff\xc0\x3b\xc1\x7d\xea\x85\xc0\x75\xf6\xeb\xf4"); /* inc; cmp; jge to the end; test; jne, jmp to the start */
 	PUT(IN_MID - 2, "\xff\xd0\x90\xeb\xed");				  /* call; nop; jmp to the loop */
 	put_main();
 	stack[10] = IN_MID;
@@ -221,7 +221,7 @@ static void ends_that_stand_before(void **state)
 	CHECK(SONDE_STOP_COMPLETE, IN_MID, IN_MAIN, IN_BEGIN);
 }
 
-/* A function that ends in a jump to another: at its begin the frame is gone. */
+/* A function that ends in a jump to another: at the other's start the frame is gone. */
 static void jumps_to_another_function(void **state)
 {
 	PUT(LEAF, "\xc3");
@@ -244,8 +244,8 @@ static void walk_on(uint64_t pc, uint64_t sp, uint64_t bp)
 	host_walk(&w, frames);
 }
 
-/* Code that is written anew in place has another frame, though its first instructions are the same; and a function behind it that it jumps
- * to. */
+/* Code that is rewritten in place has another frame, although its first instructions are the same. So does a function behind it that it
+ * jumps to. */
 static void code_that_changes(void **state)
 {
 	PUT(LEAF, "\xc3");
@@ -275,7 +275,7 @@ static void code_that_changes(void **state)
 	CHECK(SONDE_STOP_COMPLETE, IN_MID, IN_OUTER, IN_MAIN, IN_BEGIN);
 }
 
-/* What was a return address is none when no call stands before it any more. */
+/* A return address is not valid any more once no call precedes it. */
 static void call_that_goes(void **state)
 {
 	PUT(LEAF, "\xf4");
@@ -290,7 +290,7 @@ static void call_that_goes(void **state)
 	assert_int_equal(w.nr_frames, 1);
 }
 
-/* What the code says must hold on the stack, else that is the end of it. */
+/* The stack must agree with the code, else the walk ends. */
 static void no_return_address_where_the_code_has_it(void **state)
 {
 	PUT(LEAF, "\xc3");
@@ -299,15 +299,15 @@ static void no_return_address_where_the_code_has_it(void **state)
 	put_main();
 	stack[10] = IN_MID;
 	stack[12] = 0x1234;
-	stack[40] = word_at(50); /* a fine frame pointer, but not this function's */
+	stack[40] = word_at(50); /* a valid frame pointer, but not this function's */
 	walk_from(LEAF, word_at(10), word_at(40));
 	CHECK(SONDE_STOP_NO_ROW, IN_MID);
-	stack[12] = IN_OUTER; /* in the code, but not behind a call */
+	stack[12] = IN_OUTER; /* in the code, but no call precedes it */
 	walk_from(LEAF, word_at(10), word_at(40));
 	CHECK(SONDE_STOP_NO_ROW, IN_MID);
 }
 
-/* Behind a frame pointer of code that has aligned its stack sp is not known: what it has below is a copy of its return address. */
+/* Behind a frame pointer of code that has aligned its stack, sp is unknown: the word below is a copy of its return address. */
 static void copy_of_a_return_address(void **state)
 {
 	PUT(LEAF, "\xf4");
@@ -324,7 +324,7 @@ static void copy_of_a_return_address(void **state)
 	CHECK(SONDE_STOP_COMPLETE, IN_MID, IN_MAIN, IN_BEGIN);
 }
 
-/* Code that cannot be followed leaves it to the frame pointer, unless something below it may be a return address. */
+/* For code that cannot be followed the frame pointer decides, unless a word below it may be a return address. */
 static void what_is_not_understood_proves_nothing(void **state)
 {
 	static const char *const codes[] = {
@@ -342,7 +342,7 @@ static void what_is_not_understood_proves_nothing(void **state)
 		"\x48\x83\xc4\x04\xc3",
 		"\x48\x83\xc4\x08\xff\xe6",
 		"\x5b\xff\x24\xc5\x01\x01\x01\x01"
-	}; /* add $8,%rsp; jmp *%rsi: whatever it has raised sp by; pop %rbx; jmp *table(,%rax,8) */
+	}; /* add $8,%rsp; jmp *%rsi: however much it raised sp; pop %rbx; jmp *table(,%rax,8) */
 
 	put_main();
 	PUT(LEAF, "\xc3");
@@ -363,7 +363,7 @@ static void what_is_not_understood_proves_nothing(void **state)
 	}
 }
 
-/* As V8 drops its arguments: where sp is then is not known, but what is returned to was popped, and is pushed again. */
+/* As V8 drops its arguments: sp is unknown then, but the return address was popped and is pushed again. */
 static void arguments_are_dropped(void **state)
 {
 	static const struct {
@@ -397,9 +397,8 @@ static void arguments_are_dropped(void **state)
 	}
 }
 
-/* As V8's handlers of bytecodes: the caller's rbp is taken from where rbp points to, then the frame is given up and another handler jumped
- * to. Code that has some other thing in rbp does the same where a list goes on; but then rbp does not stand where the end of the frame has
- * it. */
+/* As V8's bytecode handlers: they take the caller's rbp from where rbp points, then release the frame and jump to another handler. Code
+ * that uses rbp for something else does the same in following a list, but then rbp does not point at the end of the frame. */
 static void handlers_that_jump_on(void **state)
 {
 	PUT(LEAF, "\x48\x8b\x6d\x00\x49\x89\xc4\x48\x83\xc4\x48\xff\xe1"); /* mov (%rbp),%rbp; mov %rax,%r12; add $72,%rsp; jmp *%rcx */
@@ -407,7 +406,7 @@ static void handlers_that_jump_on(void **state)
 	put_call(IN_MID);
 	put_call(IN_OUTER);
 	PUT(IN_MID, "\xc9\xc3");
-	stack[12] = IN_OUTER; /* what an earlier call left */
+	stack[12] = IN_OUTER; /* left by an earlier call */
 	stack[18] = word_at(30);
 	stack[19] = IN_MID;
 	stack[30] = word_at(40);
@@ -419,7 +418,7 @@ static void handlers_that_jump_on(void **state)
 	assert_int_equal(w.nr_frames, 1);
 }
 
-/* As V8's large functions: more ways out than can be kept, most to where it gives up far behind; the nearest lead on. */
+/* As V8's large functions: more exits than can be kept, most of them to deoptimizations far behind. The nearest ones lead on. */
 static void many_exits(void **state)
 {
 	uint8_t jump[] = { 0x0f, 0x85, 0, 0, 0, 0 }; /* jne */
@@ -429,7 +428,7 @@ static void many_exits(void **state)
 	PUT(LEAF, "\xc3");
 	put_call(IN_OUTER);
 	stack[10] = IN_OUTER;
-	stack[12] = CODE_PC + 0x180; /* what an earlier call left */
+	stack[12] = CODE_PC + 0x180; /* left by an earlier call */
 	put_call(CODE_PC + 0x180);
 	stack[30] = word_at(40);
 	stack[31] = CODE_PC + 0x1f00;
@@ -445,7 +444,7 @@ static void many_exits(void **state)
 	CHECK(SONDE_STOP_COMPLETE, IN_OUTER, CODE_PC + 0x1f00, IN_BEGIN);
 }
 
-/* What it jumps to far away is remembered with it, and looked at when it is needed again. */
+/* The code far away that it jumps to is remembered with it, and checked when it is needed again. */
 static void code_that_changes_far_away(void **state)
 {
 	static const uint8_t jump[] = { 0xe9, 0xfb, 0x1b, 0, 0 };
@@ -466,13 +465,13 @@ static void code_that_changes_far_away(void **state)
 	stack[21] = IN_MAIN;
 	walk_from(LEAF, word_at(10), word_at(30));
 	CHECK(SONDE_STOP_COMPLETE, IN_MID, IN_MAIN, IN_BEGIN);
-	assert_true(w.nr_looks <= 10); /* lines: what was found is remembered */
+	assert_true(w.nr_looks <= 10); /* lines: the result is remembered */
 	code[IN_MID - CODE_PC + 0x1c03] = 0x18;
 	walk_on(LEAF, word_at(10), word_at(30));
 	CHECK(SONDE_STOP_COMPLETE, IN_MID, IN_OUTER, IN_MAIN, IN_BEGIN);
 }
 
-/* The lengths of what stands between: each would show a ret, or hide it, were it read wrongly. */
+/* The lengths of the instructions in between. A wrong length would show a ret or hide it. */
 static void lengths_of_instructions(void **state)
 {
 	static const struct {
@@ -493,7 +492,7 @@ static void lengths_of_instructions(void **state)
 		{ "\x6b\xc0\xc3", 3 },
 		{ "\xf6\xc1\xc3", 3 }, /* test imm8 */
 		{ "\xf7\xc1\xc3\xc3\xc3\xc3", 6 },
-		{ "\xf7\xd0", 2 },				    /* not: no immediate */
+		{ "\xf7\xd0", 2 },				    /* not: has no immediate */
 		{ "\x66\xc7\x00\xc3\xc3", 5 },			    /* movw */
 		{ "\x66\x0f\x3a\x0f\xc1\xc3", 6 },		    /* palignr */
 		{ "\x66\x0f\x38\x00\xc3", 5 },			    /* pshufb */
@@ -532,14 +531,13 @@ static void lengths_of_instructions(void **state)
 	}
 }
 
-/* Code without a frame pointer that cannot be followed, called by way of a frame pointer's function: what it has in rbp may be a number, or
- * lead to some zeros. */
+/* Code without a frame pointer that cannot be followed, called from a function with one. Its rbp may be a number, or point to zeros. */
 static void zeros_that_are_no_root(void **state)
 {
 	put_main();
 	PUT(LEAF, "\xc9\xc3"); /* leave; ret */
 	put_call(IN_MID);
-	PUT(IN_MID, "\x50\x58\x48\x83\xc4\x08\x5d\xc3"); /* push rax; pop rax: behind a call that is not understood */
+	PUT(IN_MID, "\x50\x58\x48\x83\xc4\x08\x5d\xc3"); /* push rax; pop rax: behind a call that cannot be followed */
 	stack[20] = 0;
 	stack[21] = IN_MID;
 	walk_from(LEAF, word_at(10), word_at(20));
@@ -547,12 +545,12 @@ static void zeros_that_are_no_root(void **state)
 	stack[20] = word_at(30);
 	walk_from(LEAF, word_at(10), word_at(20));
 	CHECK(SONDE_STOP_NO_ROW, IN_MID);
-	PUT(IN_MID, "\xc9\xc3"); /* this does lead to a return address, of 0 */
+	PUT(IN_MID, "\xc9\xc3"); /* this one does lead to a return address: 0 */
 	walk_from(LEAF, word_at(10), word_at(20));
 	CHECK(SONDE_STOP_COMPLETE, IN_MID);
 }
 
-/* Its rbp leads to a return address in code that can be read: an older function's, for all that is known. */
+/* Its rbp leads to a return address in readable code, which may be an older function's. */
 static void code_that_cannot_be_read(void **state)
 {
 	put_main();
@@ -570,12 +568,12 @@ static void code_that_cannot_be_read(void **state)
 	check_(SONDE_STOP_NO_ROW, NULL, 0);
 }
 
-/* Functions without end, each FUNCTION_BYTES of no-operations with `add $8,%rsp; ret` behind, called by those behind them: the return
- * address of the frame number i. */
+/* Functions without end, each FUNCTION_BYTES of no-operations followed by `add $8,%rsp; ret`. Each is called by the one behind it. Gives
+ * the return address of frame number i. */
 #define MANY_PC        0x10000000ULL
 #define FUNCTION_BYTES 512ULL
 #define NR_MANY	       SONDE_MAX_WALKED_FRAMES
-static bool is_recursion; /* of one that calls itself */
+static bool is_recursion; /* in a function that calls itself */
 
 static uint64_t many_pc(uint64_t i)
 {
@@ -620,7 +618,7 @@ static void walk_many_frames(bool recursion)
 	host_walk(&w, frames);
 }
 
-/* A walk that costs little never asks for the clock; one that costs much does again and again, and has its time from the event on. */
+/* A cheap walk never reads the clock. A costly one reads it again and again; its time starts at the event. */
 static void walks_have_their_time(void **state)
 {
 	w.event_ns = 1000;
@@ -639,7 +637,7 @@ static void walks_have_their_time(void **state)
 	assert_true(walk_is_late(&w, 1001 + WALK_MAX_NS, WALK_MAX_NS));
 }
 
-/* However deep a stack is whose every frame has to be looked for in code, the walk ends, and says so. */
+/* However deep a stack whose every frame needs a search of the code, the walk ends and reports it. */
 static void walks_have_a_budget(void **state)
 {
 	for (int again = 0; again < 2; again++) {
@@ -652,7 +650,7 @@ static void walks_have_a_budget(void **state)
 	}
 }
 
-/* What code said is proved once in a walk, so that recursion does not spend the budget. */
+/* A result from code is verified once in a walk, so recursion does not use up the budget. */
 static void recursion_is_looked_for_once(void **state)
 {
 	walk_many_frames(true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frame pointers in code without rows, where it has to be seen whether they are kept at all; and where a signal handler ends in a library
- * without rules for it. */
+/* Frame pointers in code without rows, where it must be checked whether they are kept at all. And the end of a signal handler in a
+ * library without rules for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static long read_made_up(void *to, __u32 size, __u64 from)
 	return -14;
 }
 
-/* A file with rows, of which the code is one gap; or one without. */
+/* A file with rows, in which the code is one gap; or a file without rows. */
 static void set_up(bool has_rows)
 {
 	struct sonde_mapping file = { .start_pc = CODE_PC, .end_pc = CODE_PC + CODE_BYTES, .base_pc = CODE_PC };
@@ -96,8 +96,8 @@ static void check(enum sonde_stop stop, uint64_t pc, bool has_caller)
 		assert_int_equal(frames[1], IN_TOP | SONDE_FRAME_RETURN);
 }
 
-/* In a gap a link is believed only when the call may have led to a function that keeps a frame pointer: else the frames of those that do
- * not would be left out. */
+/* In a gap a link is accepted only if the call may have led to a function that keeps a frame pointer. Otherwise frames of functions
+ * without one would be left out. */
 static void test_links_in_a_gap(void **state)
 {
 	static const uint8_t prologue[] = { 0x55, 0x90, 0x48, 0x89, 0xe5 },
@@ -105,7 +105,7 @@ static void test_links_in_a_gap(void **state)
 
 	set_up(true);
 	stack[21] = IN_TOP;
-	put_indirect_call(IN_TOP); /* not to be told */
+	put_indirect_call(IN_TOP); /* its target is unknown */
 	walk_from(INNER, word_at(10), word_at(20));
 	check(SONDE_STOP_COMPLETE, INNER, true);
 	forget();
@@ -116,17 +116,17 @@ static void test_links_in_a_gap(void **state)
 	memcpy(code + (CALLEE - CODE_PC), prologue, sizeof(prologue));
 	walk_from(INNER, word_at(10), word_at(20));
 	check(SONDE_STOP_COMPLETE, INNER, true);
-	walk_from(INNER, word_at(10), word_at(20)); /* out of the cache */
+	walk_from(INNER, word_at(10), word_at(20)); /* from the cache */
 	check(SONDE_STOP_COMPLETE, INNER, true);
 	walk_from(CALLEE - 0x10, word_at(10), word_at(20)); /* this call does not lead there */
 	check(SONDE_STOP_NO_ROW, CALLEE - 0x10, false);
 	forget();
-	memcpy(code + (CALLEE - CODE_PC), stub, sizeof(stub)); /* leads on to anywhere */
+	memcpy(code + (CALLEE - CODE_PC), stub, sizeof(stub)); /* may jump anywhere */
 	walk_from(INNER, word_at(10), word_at(20));
 	check(SONDE_STOP_COMPLETE, INNER, true);
 }
 
-/* Code that has no rows at all can only keep them; what it calls may jump on to others. */
+/* Code that has no rows at all must keep them. What it calls may jump on to other functions. */
 static void test_links_without_rows(void **state)
 {
 	set_up(false);
@@ -136,7 +136,7 @@ static void test_links_without_rows(void **state)
 	check(SONDE_STOP_COMPLETE, INNER, true);
 }
 
-/* What leads to no code was no return address. */
+/* A word that leads to no code is not a return address. */
 static void test_no_mapping(void **state)
 {
 	set_up(false);
@@ -144,7 +144,7 @@ static void test_no_mapping(void **state)
 	check(SONDE_STOP_NO_MAPPING, 0x1234, false);
 }
 
-/* rt_sigreturn's own instructions, from the first to the one behind the system call, which another function begins with. */
+/* rt_sigreturn's own instructions, from the first to the one behind the system call, which is also the start of another function. */
 static void test_end_of_a_handler(void **state)
 {
 	static const uint8_t restorer[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
@@ -165,8 +165,7 @@ static void test_end_of_a_handler(void **state)
 	}
 }
 
-/* A return address that a rule has found stands behind a call, or leads to code that ends the process. A 0 is the root where pages end
- * only. */
+/* A return address found by a rule must follow a call, or lead to code that ends the process. A 0 is the root only at a page's end. */
 static void test_return_addresses(void **state)
 {
 	static const uint8_t ends[] = { 0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4 }; /* xor %rdi,%rdi; call; hlt */
@@ -182,7 +181,7 @@ static void test_return_addresses(void **state)
 	host_table(rows, 2, CODE_BYTES, SONDE_MIN_BLOCK_SHIFT, &file);
 	host_process(&w, &file, 1);
 	stack[10] = leaf + 0x80;
-	stack[11] = ret; /* an end needs no call */
+	stack[11] = ret; /* the end of a process needs no call */
 	walk_from(leaf, word_at(10), 0);
 	assert_int_equal(w.stop, SONDE_STOP_NO_CALL);
 	assert_int_equal(w.nr_frames, 1);

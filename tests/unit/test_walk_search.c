@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The searches of the kernel side's walk on the host, for the row of an address and for the mapping of a pc: each against a linear one. */
+/* The searches of the kernel side's walk on the host, for the row of an address and the mapping of a pc: each against a linear search. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static uint64_t prng(void)
 static struct host_row flat[MAX_ROWS];
 static uint64_t flat_end; /* rel */
 
-/* Random rows from blocks that are empty to blocks that are crowded, and often over the end of a chunk; their number. */
+/* Makes random rows, from empty to crowded blocks, often across the end of a chunk. Returns their number. */
 static uint32_t make_table(struct walk *walk)
 {
 	uint32_t nr = 1 + (uint32_t)(prng() % (prng() % 4 ? 60 : MAX_ROWS)), shift = SONDE_MIN_BLOCK_SHIFT;
@@ -76,7 +76,7 @@ static void test_row_search(void **state)
 
 			check_rel(nr, edge);
 			check_rel(nr, edge + 1);
-			check_rel(nr, edge - 1); /* also below all: wraps */
+			check_rel(nr, edge - 1); /* also below all rows: wraps */
 			check_rel(nr, prng() % (flat_end + 10));
 		}
 		check_rel(nr, 0);
@@ -96,7 +96,7 @@ static void check_mapping(const struct sonde_mapping *list, uint32_t nr, uint64_
 		if (pc >= list[i].start_pc && pc < list[i].end_pc)
 			want = &list[i];
 	}
-	found = !walk_find_mapping(&w, pc); /* starts from the last one that was found */
+	found = !walk_find_mapping(&w, pc); /* starts from the last mapping found */
 	assert_int_equal(found, want != NULL);
 	if (want)
 		assert_memory_equal(&w.mapping, want, sizeof(*want));

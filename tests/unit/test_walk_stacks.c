@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames whose caller stands on another stack, above or below: OCaml's change from its own stacks to the system's and back, by the rows
- * that its call frame information has. */
+/* Frames whose caller is on another stack, above or below: OCaml changes from its own stacks to the system's and back, with the rows of
+ * its call frame information. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static long read_made_up(void *to, __u32 size, __u64 from)
 	return -14;
 }
 
-/* Four functions: CFA = sp + 8; the one that changes stacks; CFA = sp + 8; an end. */
+/* Four functions: CFA = sp + 8; one that changes stacks; CFA = sp + 8; an end. */
 static void set_up(const struct sonde_rule *change)
 {
 	struct sonde_mapping file = { .start_pc = CODE_PC, .end_pc = CODE_PC + CODE_BYTES, .base_pc = CODE_PC };
@@ -153,7 +153,7 @@ static void a_fiber_leads_to_the_one_that_started_it(void **state)
 	stack[403] = word_at(20);
 	walk_from(FUNCTION(0), word_at(200));
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 5), FUNCTION(2) + 16, returned(FUNCTION(3) + 1));
-	stack[203] = 8; /* no memory */
+	stack[203] = 8; /* not readable */
 	walk_from(FUNCTION(0), word_at(200));
 	check_stack(SONDE_STOP_READ_FAULT, FUNCTION(0), returned(FUNCTION(1) + 5));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* All of a thread's time, under the frame that says what it was. */
+/* All of a thread's time, under the frame that says how it was spent. */
 #include "closed_window.h"
 #include "kernel_records.h"
 #include "offcpu/wall.h"
@@ -52,7 +52,7 @@ static void send_sample(enum sonde_stack_state kernel_state)
 								   .comm = "one" });
 }
 
-/* The stacks are all there. */
+/* All stacks are known. */
 static void resolve(void)
 {
 	const struct stack_walker walker = { 0 };
@@ -98,7 +98,7 @@ static void append_names(uint32_t stack, char *to, size_t size)
 	}
 }
 
-/* As folded: "comm/tid;root;...;leaf" has so many nanoseconds. */
+/* As folded: "comm/tid;root;...;leaf" has that many nanoseconds. */
 static void check_time(const char *want, int64_t ns)
 {
 	for (uint32_t i = 0; i < profile_nr_samples(profile); i++) {
@@ -133,7 +133,7 @@ static void test_parts(void **state)
 	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 1000, 10);
 	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 100, 1); /* the same stacks with another waker */
 	send_sum(SONDE_WAIT_OFF, 5, "one", 0, 500, 500);
-	send_sum(SONDE_WAIT_OFF, 6, "two", 2, 50, 90); /* it cannot have been longer on a queue than off the CPU */
+	send_sum(SONDE_WAIT_OFF, 6, "two", 2, 50, 90); /* the time in a queue cannot exceed the time off the CPU */
 	assert_int_equal(wall_finish(wall, builder, closed.window.samples), 0);
 	check_time("one/5;[on-cpu];[unknown]", 1000);
 	check_time("one/5;[on-cpu];[unknown];[unknown]_[k]", 2000);
@@ -157,7 +157,7 @@ static void test_without_kernel_stacks(void **state)
 	check_time("one/5;[blocked: other];[unknown]", 1000);
 }
 
-/* A thread of the kernel has no user stack: the frame that says what its time was stands there alone. A side that was lost is told, too. */
+/* A kernel thread has no user stack: the frame that says how its time was spent is there alone. A side that was lost is reported, too. */
 static void test_one_side(void **state)
 {
 	struct sonde_wait_key key = wait_key(5, "k", 1, 0, KERNEL);
@@ -166,7 +166,7 @@ static void test_one_side(void **state)
 	add_wait(&key, 0, 10, 0);
 	key.user_state = SONDE_STACK_FULL;
 	add_wait(&key, 0, 20, 0);
-	key.user_state = SONDE_STACK_STORED; /* that it had before the recording was found elsewhere */
+	key.user_state = SONDE_STACK_STORED; /* a stack from before the recording was found elsewhere */
 	add_wait(&key, USER, 30, 0);
 	assert_int_equal(wall_finish(wall, builder, closed.window.samples), 0);
 	check_time("k/5;[blocked: other];[unknown];[unknown]_[k]", 30);

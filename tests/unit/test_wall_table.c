@@ -99,7 +99,7 @@ static void test_nothing_is_lost_in_division(void **state)
 	ran(1, 2, "a", 100);
 	for (uint32_t i = 0; i < 3; i++)
 		sampled(1, 2, "a", i, 1);
-	ran(1, 3, "a", 1); /* less than there are samples */
+	ran(1, 3, "a", 1); /* fewer ns than samples */
 	sampled(1, 3, "a", 5, 1);
 	sampled(1, 3, "a", 6, 1);
 	ran(1, 4, "a", UINT64_MAX / 2); /* 292 years, by many samples */
@@ -115,7 +115,7 @@ static void test_nothing_is_lost_in_division(void **state)
 	assert_int_equal(nr_shares, 6);
 }
 
-/* A name's samples stay with it, unless the thread never left the CPU under that name. */
+/* Samples stay with their name, unless the thread was never off the CPU under that name. */
 static void test_renamed(void **state)
 {
 	sampled(1, 2, "sh", 1, 1);
@@ -140,7 +140,7 @@ static uint32_t any(uint32_t below)
 	return (seed >> 8) % below;
 }
 
-/* Thread by thread, whatever comes. */
+/* Each thread by itself, with random input. */
 static void test_random(void **state)
 {
 	enum { NR_TIDS = 12 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is of one window and what of the next: samples, bodies, counts; and names that are kept over both. */
+/* What belongs to one window and what to the next: samples, payloads, counts; and names that are kept across both. */
 #include <stdio.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static struct closed_window end_window(uint64_t border_ns)
 	return window;
 }
 
-/* Is over with that window, whose samples were so many. */
+/* Checks a window's number of samples, then frees it. */
 static void check_window(struct closed_window window, uint64_t nr_samples, bool has_stack)
 {
 	assert_int_equal(samples_count(window.samples), nr_samples);
@@ -79,7 +79,7 @@ static void check_window(struct closed_window window, uint64_t nr_samples, bool 
 	stack_recorder_done(recorder, window.store, processes);
 }
 
-/* By their time, whenever they come. */
+/* Samples belong to the window of their time, whenever they arrive. */
 static void samples_are_of_the_window_that_they_were_taken_in(void **state)
 {
 	struct closed_window first, second;
@@ -87,17 +87,17 @@ static void samples_are_of_the_window_that_they_were_taken_in(void **state)
 	send_stack(HASH);
 	send_sample(SONDE_STACK_STORED, HASH, 10);
 	resolve();
-	send_sample(SONDE_STACK_STORED, HASH, 101); /* of the next one: it comes while this one is cut */
+	send_sample(SONDE_STACK_STORED, HASH, 101); /* of the next window: it arrives while this one is cut */
 	send_sample(SONDE_STACK_STORED, HASH, 99);
 	first = end_window(100);
-	send_sample(SONDE_STACK_STORED, HASH, 98); /* too late: it counts once all the same */
+	send_sample(SONDE_STACK_STORED, HASH, 98); /* too late: it is still counted once */
 	resolve();
 	second = end_window(200);
 	check_window(first, 2, true);
 	check_window(second, 2, true);
 }
 
-/* Also those that are read behind the border, but before the window is cut: then they wait for the next one. */
+/* Samples that are read after the border, but before the window is cut, wait for the next window. */
 static void samples_wait_for_their_window(void **state)
 {
 	struct closed_window first;
@@ -114,13 +114,13 @@ static void samples_wait_for_their_window(void **state)
 	resolve();
 	check_window(first, 1, true);
 	stack_recorder_set_border(recorder, 200);
-	send_sample(SONDE_STACK_STORED, HASH, 201); /* and where the recording ends before the window is cut, it has them all */
+	send_sample(SONDE_STACK_STORED, HASH, 201); /* if the recording ends before the window is cut, it has them all */
 	resolve();
 	assert_int_equal(stack_recorder_give_up(recorder, processes), 0);
 	check_window(end_window(UINT64_MAX), 4, true);
 }
 
-/* A thread that is asked for its stack, and sleeps in the kernel for hours: what else was found of it has gone by then. */
+/* A thread is requested to send its stack, and sleeps in the kernel for hours. The other payloads of its sample are gone by then. */
 static void a_deferred_stack_is_not_waited_for_longer_than_its_bodies_are_kept(void **state)
 {
 	struct closed_window window;
@@ -141,14 +141,14 @@ static void a_deferred_stack_is_not_waited_for_longer_than_its_bodies_are_kept(v
 	check_window(window, 1, true);
 }
 
-/* What was sent just before the border is in both; two windows later nobody may name it any more, and it is gone. */
+/* A payload sent just before the border is in both windows. Two windows later no sample may refer to it, and it is freed. */
 static void bodies_go_on_as_long_as_they_are_named(void **state)
 {
 	send_stack(HASH);
 	send_sample(SONDE_STACK_STORED, HASH, 10);
 	resolve();
 	check_window(end_window(100), 1, true);
-	send_sample(SONDE_STACK_STORED, HASH, 110); /* had its border been seen, the body would have come again */
+	send_sample(SONDE_STACK_STORED, HASH, 110); /* if the kernel side had seen the border, the payload would have been sent again */
 	resolve();
 	check_window(end_window(200), 1, true);
 	check_window(end_window(300), 0, false);
@@ -157,7 +157,7 @@ static void bodies_go_on_as_long_as_they_are_named(void **state)
 	check_window(end_window(400), 1, false);
 }
 
-/* A wait that goes on over many windows is named in each of them. */
+/* A wait that spans many windows has its stack in each of them. */
 static void what_goes_on_is_kept(void **state)
 {
 	const struct stack_ids ids = { .user_stack = HASH, .user_state = SONDE_STACK_STORED, .tgid = TGID };
@@ -175,7 +175,7 @@ static void what_goes_on_is_kept(void **state)
 	}
 }
 
-/* A sample that waits for the thread to send its stack is not lost at the border, and not counted twice. */
+/* A sample that waits for its thread to send the stack is not lost at the border, and not counted twice. */
 static void raw_samples_wait_over_the_border(void **state)
 {
 	struct closed_window second;
@@ -191,7 +191,7 @@ static void raw_samples_wait_over_the_border(void **state)
 	check_window(second, 1, false);
 }
 
-/* One that came before it is known afterwards, too. */
+/* A deferred stack that arrived before the border is also found after it. */
 static void deferred_stacks_are_found_behind_the_border(void **state)
 {
 	struct closed_window second;
@@ -229,14 +229,14 @@ static void counts_are_differences(void **state)
 
 	assert_int_equal(since.ticks, 10);
 	all.ticks = 25;
-	all.nr_frames_unnamed = 1; /* two have their names after all */
+	all.nr_frames_unnamed = 1; /* two got their names after all */
 	since = account_counts_since(&told, &all);
 	assert_int_equal(since.ticks, 15);
 	assert_int_equal(since.nr_frames_unnamed, 0);
 	account_counts_add(&sum, &since);
 	all.nr_frames_unnamed = 4;
 	since = account_counts_since(&told, &all);
-	assert_int_equal(since.nr_frames_unnamed, 1); /* of what was told */
+	assert_int_equal(since.nr_frames_unnamed, 1); /* since the last report */
 	account_counts_add(&sum, &since);
 	assert_int_equal(sum.ticks, 25);
 	assert_int_equal(sum.nr_frames_unnamed, 4);
@@ -262,7 +262,7 @@ static void add_name(struct name_cache *cache, uint64_t address)
 	name_cache_add(cache, &key, names, 2);
 }
 
-/* What is asked for stays, what is not goes, and all of it has a limit. */
+/* Names in use stay, others are dropped, and all together have a limit. */
 static void names_are_kept_up_to_a_limit(void **state)
 {
 	struct name_cache *cache = name_cache_new(CACHE_BYTES);
@@ -287,7 +287,7 @@ static void names_are_kept_up_to_a_limit(void **state)
 	assert_false(name_cache_find(cache, &old, names, 4, &nr));
 	assert_false(name_cache_find(cache, &other, names, 4, &nr));
 	assert_false(name_cache_find(cache, &fetched, names, 4, &nr));
-	name_cache_add(cache, &other, NULL, 0); /* that it has none is known as well */
+	name_cache_add(cache, &other, NULL, 0); /* that there is no name is remembered as well */
 	assert_true(name_cache_find(cache, &other, names, 4, &nr));
 	assert_int_equal(nr, 0);
 	name_cache_free(cache);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* This program is its own worker: what is asked tells it how to misbehave. */
+/* This program is its own worker: the request selects how it misbehaves. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -38,14 +38,13 @@ enum {
 	KILL,
 	UNLINK,
 	BIG,
-	FORBIDDEN /* and the numbers behind: one of forbidden[] */
+	FORBIDDEN /* and the numbers that follow: one of forbidden[] */
 };
 
 static struct worker *worker;
-static uint32_t nr_counted; /* questions of that kind, on the worker's side: 1 says that it is a new one */
+static uint32_t nr_counted; /* requests of that kind, on the worker's side: 1 means a new worker */
 
-/* What a worker must not do, whoever has it in his hands. A pointer is NULL: what is forbidden is forbidden before the kernel looks at it.
- */
+/* What a worker must not do, whoever controls it. A pointer is NULL: the call is refused before the kernel looks at it. */
 static const struct call {
 	const char *name;
 	long number, arguments[6];
@@ -109,7 +108,7 @@ static int hoard(void)
 		char *bytes = malloc(1u << 20);
 
 		if (!bytes)
-			return -ENOMEM; /* and what it has is not given back: the worker lives on with it */
+			return -ENOMEM; /* its memory is not given back: the worker lives on with it */
 		memset(bytes, 1, 1u << 20);
 	}
 	return 0;
@@ -143,7 +142,7 @@ static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *bo
 	case WRITE_OPEN:
 		return open_and_read(body, O_RDWR, to);
 	case CRASH:
-		raise(SIGSEGV); /* the call itself is forbidden; what matters is that it ends */
+		raise(SIGSEGV); /* the call itself is forbidden; what matters is that the worker ends */
 		return 0;
 	case SPIN:
 		while (forever)
@@ -178,7 +177,7 @@ static int ask(uint32_t kind, const char *text, worker_open_fn open_file, struct
 	    diag, to);
 }
 
-/* That it answers, as nothing of before matters to it. */
+/* Checks that it answers, regardless of what happened before. */
 static void check_echo(void)
 {
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
@@ -254,7 +253,7 @@ static void test_opens_by_its_owner_only(void **state)
 	check_echo();
 }
 
-/* A file of that user's. */
+/* Returns a file of that user's. */
 static int owned_by(uid_t uid)
 {
 	int fd = memfd_create("owned", MFD_CLOEXEC);
@@ -263,7 +262,7 @@ static int owned_by(uid_t uid)
 	return fd;
 }
 
-/* How many such questions that worker has answered; 0 when it was to open a file. */
+/* Returns how many such requests that worker has answered; 0 when it was to open a file. */
 static uint32_t ask_about(uid_t uid, worker_open_fn open_file)
 {
 	CLEANUP(closep) int fd = owned_by(uid);
@@ -289,7 +288,8 @@ static int give_another_user_s(void *arg, const char *path)
 	return owned_by(54321);
 }
 
-/* One that still has its files answers for more of that user's and of root's, and stays the same; another's are refused. */
+/* A worker that still has its files answers more requests about that user's files and root's, and stays the same. Another user's are
+ * refused. */
 static void test_keeps_one_user_s_files(void **state)
 {
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
@@ -313,10 +313,10 @@ static void test_keeps_one_user_s_files(void **state)
 	request.fds = (int[]){ owned_by(54321) };
 	assert_int_equal(worker_ask(worker, &request, NULL, &to), -EPERM);
 	close(request.fds[0]);
-	assert_int_equal(ask_about(0, NULL), 1); /* who does not say that it has them gets a new one */
+	assert_int_equal(ask_about(0, NULL), 1); /* a request that does not refer to them gets a new worker */
 }
 
-/* Whoever has read one user's files is not asked about another's, and not about root's either. */
+/* A worker that has read one user's files gets no request about another's, nor about root's. */
 static void test_reads_one_user_s_files(void **state)
 {
 	if (geteuid() != 0) {
@@ -325,16 +325,16 @@ static void test_reads_one_user_s_files(void **state)
 	}
 	assert_int_equal(ask_about(0, NULL), 1);
 	assert_int_equal(ask_about(0, NULL), 2);
-	assert_int_equal(ask_about(12345, NULL), 3); /* it has read nothing of a stranger's */
+	assert_int_equal(ask_about(12345, NULL), 3); /* it has not read another user's file */
 	assert_int_equal(ask_about(12345, NULL), 4);
 	assert_int_equal(ask_about(54321, NULL), 1);
 	assert_int_equal(ask_about(0, NULL), 1);
-	ask_about(0, give_another_user_s); /* what it opens counts, too */
+	ask_about(0, give_another_user_s); /* files opened on its behalf count, too */
 	assert_int_equal(ask_about(54321, NULL), 2);
 	assert_int_equal(ask_about(0, NULL), 1);
 	ask_about(0, give_another_user_s);
 	assert_int_equal(ask_about(0, NULL), 1);
-	ask_about(12345, give_another_user_s); /* of two: asked about nobody's any more */
+	ask_about(12345, give_another_user_s); /* files of two users: it gets no more requests */
 	assert_int_equal(ask_about(12345, NULL), 1);
 }
 
@@ -349,7 +349,7 @@ static void set_timer(int every_us)
 	assert_int_equal(setitimer(ITIMER_REAL, &interval, NULL), 0);
 }
 
-/* Of the program that uses us. */
+/* Signals of the program that uses the library. */
 static void test_signals(void **state)
 {
 	const struct sigaction interrupt = { .sa_handler = on_alarm }; /* no SA_RESTART */
@@ -367,10 +367,10 @@ static void test_signals(void **state)
 static void test_ends_alone(void **state)
 {
 	check_failure(CRASH, NULL, -ECHILD, NULL);
-	check_failure(BIG, NULL, -EFBIG, NULL); /* the answer's buffer takes 1 MiB */
+	check_failure(BIG, NULL, -EFBIG, NULL); /* the buffer for the answer takes 1 MiB */
 	check_failure(SPIN, NULL, -ETIMEDOUT, "more than");
-#ifndef __SANITIZE_ADDRESS__ /* which has no limit of memory */
-	check_failure(HOARD, NULL, -ENOBUFS, NULL); /* its want of memory is not ours, which ends a session */
+#ifndef __SANITIZE_ADDRESS__ /* a worker has no memory limit then */
+	check_failure(HOARD, NULL, -ENOBUFS, NULL); /* the worker's lack of memory is not our own, which would end a session */
 #endif
 }
 
@@ -386,7 +386,7 @@ static void test_is_shut_in(void **state)
 	}
 }
 
-/* A descriptor is shared with whoever handed it on: what a worker does with it moves nothing there. */
+/* A file offset is shared with whoever passed the descriptor on. A worker does not move it. */
 static void test_leaves_the_offset(void **state)
 {
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
