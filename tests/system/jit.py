@@ -414,7 +414,7 @@ class Busy(Program):
 
 
 def runners(stacks):
-	"""Returns stacks of what the kernel's test-run function calls, and the frames below it."""
+	"""Returns (stack, frame below) for the stacks in which the kernel function that runs a program over and over calls a function."""
 	found = []
 	for stack in stacks:
 		at = next((i for i, frame in enumerate(stack.kernel) if re.match(r"bpf_test_run(\.\w+)*$", frame)), None)
