@@ -15,7 +15,7 @@ from harness import Background, Program, build, chain_error, check, check_exact,
 BUILD_ID_NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
 SERIAL = b"serial number: 00000000"
 NR_PROGRAMS = 1000
-SAMPLES_BYTES = 10240  # limit for samples and stacks of a program, which are the profile itself
+SAMPLES_BYTES = 10240  # room for the samples and stacks of a program: the profile itself has to grow
 NR_BEFORE = 200  # from then on nothing grows: idle files and their tables are kept for some seconds
 
 

@@ -52,7 +52,7 @@ def ways_between_formats():
 
 
 def sides(path):
-	"""Returns, for each number of frames, how many samples have a kernel stack of that size, and how many have a user stack of that size."""
+	"""Counts samples by (number of kernel frames, number of user frames); -1: no such stack."""
 	as_json = scratch("sides.json")
 	sonde("convert", path, as_json, want=0)
 	with open(as_json, encoding="utf-8") as file:

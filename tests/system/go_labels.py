@@ -79,7 +79,7 @@ def stopped_threads_in_c():
 # --- in profiles -----------------------------------------------------------------------------------------------------------------------
 
 FORMATS = ("json", "pb.gz", "jsonl", "otlp")
-OF_OTLP = {"host.name", "process.executable.name"} # attributes of resources are read all the same
+OF_OTLP = {"host.name", "process.executable.name"} # resource attributes, read along with the labels
 
 
 def mark_cut(text, size):

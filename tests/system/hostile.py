@@ -46,7 +46,7 @@ def status_of(pid, file, word):
 
 
 def beside(folder):
-	"""Returns the peak memory of sonde in MiB and the MiB that it reads, while nobody maps the files in the folder."""
+	"""Returns the peak memory of sonde in MiB and the MiB that it reads, while the user nobody maps the files in the folder."""
 	need_bpf()
 	with Neighbour(MAPS, *(os.path.join(folder, name) for name in os.listdir(folder))), Background("profile", "-o", scratch("hostile.json"), 30) as sonde:
 		sonde.wait_line("Sampling", timeout=120)

@@ -113,7 +113,7 @@ class Recording(Background):
 
 
 def let_work(*programs):
-	"""From now on, each of them uses so much of a CPU."""
+	"""Waits until each has used half a second of CPU time from now on."""
 	starts = [cpu_seconds(program.pid) for program in programs]
 	for program, start in zip(programs, starts):
 		while cpu_seconds(program.pid) < start + 0.5:
