@@ -42,7 +42,7 @@ def profile(program, *args):
 	return sonde("profile", "-f", "-a", "-p", program.pid, "-F", FREQ_HZ, *args, SECONDS, want=0).out
 
 
-# --- what a stack must be --------------------------------------------------------------------------------------------------------------
+# --- checks of a stack -----------------------------------------------------------------------------------------------------------------
 
 LEAVES = {"main.frameless", "main.withFrame", "main.spinAsm", "main.systemSpin", "main.inlinedInner", "main.leaf", "c_leaf", "main.readsClock"}
 # Where stacks begin that belong to no goroutine: a thread's, and the scheduler's between two goroutines, on which nothing returns.

@@ -413,7 +413,7 @@ def check_exact(stacks, error_of, minimum=0.99, at_least=100):
 	return 1 - nr_wrong / nr
 
 
-# --- a witness -----------------------------------------------------------------------------------------------------------------
+# --- perf as a reference -------------------------------------------------------------------------------------------------------
 
 def perf_stacks(pid, seconds=0.75, freq=399, dump_bytes=65528):
 	"""Returns what `perf record --call-graph dwarf` sees of a process: Stacks without kernel frames, names without offsets."""

@@ -71,7 +71,7 @@ def file_system_hangs():
 	check("does not answer" in result.err and "hung/lib.so" in result.err, lambda: str(result))
 
 
-# --- by somebody without rights, while all that runs is looked at ----------------------------------------------------------------------------------
+# --- by an unprivileged user, while the whole machine is recorded ----------------------------------------------------------------------------------
 
 def as_nobody():
 	os.setgroups([])

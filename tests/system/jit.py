@@ -214,7 +214,7 @@ def code_that_is_written_anew_in_place():
 			leave_no_map(program.pid)
 
 
-# --- writers that nobody here wrote -----------------------------------------------------------------------------------------------------
+# --- third-party writers ----------------------------------------------------------------------------------------------------------------
 
 SCRIPT = """
 function spinAlone(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }

@@ -211,7 +211,7 @@ def while_the_kernel_takes_the_time_of_programs():
 	return "%d checked" % waits["stack_cache_checks"]
 
 
-# --- blocked time is what the program says -----------------------------------------------------------------------------------------------------
+# --- blocked time matches the program's log ----------------------------------------------------------------------------------------------------
 
 @test
 def a_crowd():
@@ -332,7 +332,7 @@ def a_number_that_is_used_again():
 		check(95e6 <= blocked(samples) <= log.ns, lambda: "%s %d\n%s" % (log.comm, log.ns, listed(samples)))
 
 
-# --- from when to when ---------------------------------------------------------------------------------------------------------------------
+# --- start and end of the recording --------------------------------------------------------------------------------------------------------
 
 @test
 def waits_under_way_at_the_start_and_at_the_end():
@@ -352,7 +352,7 @@ def waits_under_way_at_the_start_and_at_the_end():
 	check("pause_here" in samples[0].user and samples[0].user[0] == "_start", listed(samples))
 
 
-# --- whose, and which -----------------------------------------------------------------------------------------------------------------------
+# --- targets and limits ---------------------------------------------------------------------------------------------------------------------
 
 @test
 def threads_by_their_ids():
@@ -484,7 +484,7 @@ def nothing_waited():
 	check_equal(report.samples, [], "samples")
 
 
-# --- how it is written -------------------------------------------------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------------------------------------------------------
 
 @test
 def text_as_offcputime():

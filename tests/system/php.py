@@ -51,7 +51,7 @@ def told(text):
 
 class Spin:
 	def __init__(self, argv):
-		self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(10)) # sonde ends first
+		self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(10)) # sonde has priority
 		self.pid = self.process.pid
 
 	def read(self):

@@ -506,7 +506,7 @@ def versions_that_are_not_known():
 		check("is not supported" in done.err, done.err)
 
 
-# --- memory and room -------------------------------------------------------------------------------------------------------------------------
+# --- paged-out memory and full store ---------------------------------------------------------------------------------------------------------
 
 PARTS = """
 print(1, flush=True)

@@ -178,7 +178,7 @@ def repeats():
 	check(report["nr_runs"] == report["events"][0]["nr_runs"] == 3 and PAGES <= report["page_faults"] <= PAGES + 500 and report["events"][0]["deviation_percent"] < 5, str(report))
 
 
-# --- how it is written ------------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------------------
 
 @test
 def columns_as_perf():

@@ -71,7 +71,7 @@ def names_of(sample):
 	return [frame["name"] for frame in sample["stack"]]
 
 
-# --- readers: each gives {what: Totals}, and how far one number of the file may be from the truth, in what was counted ---------------------------------------------------------------
+# --- readers: each returns {what: Totals}, and the greatest error of one number of the file, in counted units ------------------------------------------------------------------------
 
 def of_jsonl(recording, name_of=str):
 	totals = Totals()

@@ -36,7 +36,7 @@ class Wall:
 		return sum(row[5] for row in self.rows if tid in (None, row[0]) and row[2].startswith(part) and comm in (None, row[1])) / NS
 
 	def dying(self, tid):
-		"""What a thread waited for a CPU on its way out, where nobody sees it any more: who joins it may take its CPU."""
+		"""Returns how long an exiting thread waited for a CPU, which its own report lacks: the thread that joins it may take its CPU."""
 		return sum(row[5] for row in self.rows if row[0] == tid and row[2] == "[runnable]" and "do_exit" in row[4]) / NS
 
 	def parts(self, tid):
