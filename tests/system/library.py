@@ -180,7 +180,7 @@ def example_in_the_readme():
 
 @test
 def the_readme_is_true():
-	"""The packages that it lists for building are those installed for it, and it has a line for each verb."""
+	"""The packages that it lists are those of run_packages() in tools/packages.sh, and it has a line for each verb."""
 	with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
 		readme = file.read()
 	with open(os.path.join(ROOT, "tools", "packages.sh"), encoding="utf-8") as file:
