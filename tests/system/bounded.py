@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept for programs does not grow without bound: unwind tables, files, descriptors, memory. Counts are compared, not times."""
+"""sonde's per-program state does not grow without bound: unwind tables, files, descriptors, memory. Counts are compared, not times."""
 import os
 import re
 import resource
@@ -15,12 +15,12 @@ from harness import Background, Program, build, chain_error, check, check_exact,
 BUILD_ID_NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
 SERIAL = b"serial number: 00000000"
 NR_PROGRAMS = 1000
-SAMPLES_BYTES = 10240  # what the samples and stacks of a program may take: the profile is what sonde is run for
+SAMPLES_BYTES = 10240  # room for the samples and stacks of a program: the profile itself has to grow
 NR_BEFORE = 200  # from then on nothing grows: idle files and their tables are kept for some seconds
 
 
 def make_copies(directory):
-	"""Programs that differ: each has a build id and contents of its own."""
+	"""Makes programs that differ: each has its own build id and contents."""
 	with open(build("passing"), "rb") as file:
 		image = bytearray(file.read())
 	id_at, serial_at = image.index(BUILD_ID_NOTE) + len(BUILD_ID_NOTE), image.index(SERIAL) + len(SERIAL) - 8
@@ -34,7 +34,7 @@ def make_copies(directory):
 
 
 def footprint(pid):
-	"""Descriptors, kernel memory of BPF maps and resident memory of a process."""
+	"""Returns descriptors, kernel memory of BPF maps and resident memory of a process."""
 	nr_fds = map_bytes = 0
 	for fd in os.listdir("/proc/%d/fdinfo" % pid):
 		try:
@@ -57,7 +57,7 @@ i=0; run %d %s; meet some go_on; run %d %s; meet all end
 
 
 def come_and_go(after_each, **kwargs):
-	"""Runs them one after the other below sonde; its footprint after the first ones and after the last, and its report."""
+	"""Runs the programs one after the other under sonde. Returns its footprint after the first ones and after the last, and its report."""
 	directory, report = fresh_folder("passing"), scratch("passing.json")
 	make_copies(directory)
 
@@ -91,8 +91,8 @@ TOO_EARLY = "[process not known yet]"
 
 
 def check_passing(report, named):
-	"""Their stacks are right: the names, too, where the file can be found again. When sonde gets so little of the CPUs that more stacks come raw than it takes in a while, those that it does not take are marked
-	and counted."""
+	"""The stacks are right, including names where the file can be found again. When sonde gets so little CPU time that more deferred stacks
+	arrive than it takes in that time, the others are marked and counted."""
 	stacks = [stack for stack in parse_json(report) if stack.comm.startswith("passing")]
 	hit = {stack.comm for stack in stacks if "spin" in stack.user}
 	check(not named or len(hit) > NR_PROGRAMS * 0.8, "spin has a name in %d programs only" % len(hit))
@@ -109,14 +109,15 @@ def a_thousand_programs():
 	need_bpf()
 	before, after, report = come_and_go(":")
 	told = check_growth(before, after, 100)
-	met, lost = report["account"]["nr_objects"], report["account"]["lost_sideband"] # each record that the kernel had no room for may have been of one
+	met, lost = report["account"]["nr_objects"], report["account"]["lost_sideband"] # each record that the kernel had no room for may have been one of these
 	check(met + lost > NR_PROGRAMS, lambda: "only %d files were met, %d records lost" % (met, lost))
 	return told + "; " + check_passing(report, True)
 
 
 @test
 def a_thousand_that_are_deleted():
-	"""Nothing is left of them but the descriptor, which is kept up to half of the limit; beyond, the oldest lose their names, which is told."""
+	"""After a program ends, only its descriptor is kept, up to half of the limit. Beyond that the oldest lose their names, which is
+	reported."""
 	need_bpf()
 	limit = 400
 	before, after, report = come_and_go("rm", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
@@ -127,7 +128,7 @@ def a_thousand_that_are_deleted():
 
 @test
 def more_than_the_cap():
-	"""With room for a fraction of the tables that are needed: what is complete is right, the rest is marked, and the tables take turns."""
+	"""There is room for a fraction of the tables needed: complete stacks are right, the others are marked, and the tables take turns."""
 	need_bpf()
 	churn = subprocess.Popen(["sh", "-c", "while :; do python3 -c 'import json, ssl, decimal; sum(range(300000))'; perl -e 'for(1..200000){}'; "
 		"echo 'int main(void) { return 0; }' | gcc -O2 -x c -c -o /dev/null -; git --version; done"],
@@ -155,7 +156,7 @@ def more_than_the_cap():
 
 @test
 def the_second_start_compiles_nothing():
-	"""A cache of its own; the same tables, and the same stacks."""
+	"""With a cache of its own, the second start has the same tables and the same stacks."""
 	need_bpf()
 	cache = tempfile.mkdtemp(dir=scratch(""))
 	with Program("chain", 20) as program:

@@ -13,7 +13,7 @@ from harness import (SONDE, Background, Program, check, check_equal, fresh_folde
 from own_cgroups import OwnCgroups # noqa: E402
 
 class Cgroups(OwnCgroups):
-	"""top/ with red in it, top/below/ with green, and top2/ beside it with blue."""
+	"""top/ with the program red, top/below/ with green, and top2/ beside it with blue."""
 
 	def __init__(self):
 		super().__init__("top", "top/below", "top2")
@@ -35,7 +35,7 @@ def cgroups():
 
 
 def seen(result):
-	"""Names that have samples, with their numbers."""
+	"""Returns names that have samples, with their counts."""
 	counts = {}
 	for stack in parse_folded(result.out):
 		counts[stack.comm] = counts.get(stack.comm, 0) + stack.count
@@ -77,7 +77,7 @@ def with_other_filters():
 
 @test
 def by_where_the_thread_is_then():
-	"""blue comes in for the second half of the time."""
+	"""blue enters the cgroup for the second half of the time."""
 	c = cgroups()
 	try:
 		with Background("profile", "-F", 199, "-f", "-o", "-", "-G", "%s/top" % c.name, 4) as profile:
@@ -92,7 +92,7 @@ def by_where_the_thread_is_then():
 
 @test
 def seen_from_a_namespace():
-	"""In a cgroup namespace paths begin at its root, and the kernel's levels do not: as in a container that has the host's processes."""
+	"""In a cgroup namespace, paths begin at its root, but the kernel's levels do not: as in a container that sees the host's processes."""
 	c = cgroups()
 	join = 'echo $$ > %s/top/cgroup.procs && exec unshare -C -m sh -c "$1"' % c.path
 	argv = "'%s' profile -f -F 997" % SONDE
@@ -140,7 +140,7 @@ def without_cgroup2():
 
 
 def wait_until(condition, what):
-	"""The time then."""
+	"""Returns the time at which the condition became true."""
 	until = time.monotonic() + 30
 	while not condition():
 		check(time.monotonic() < until, what)
@@ -155,7 +155,8 @@ def ran_ns(pid):
 
 @test
 def frozen():
-	"""The time in the freezer is a wait of its own kind: at least from when the kernel says that all are frozen to the thaw, at most from the freeze until the thread runs on."""
+	"""Time in the freezer is its own kind of wait. It lasts at least from when the kernel says that all are frozen to the thaw, at most from
+	the freeze until the thread runs again."""
 	c = cgroups()
 	pid, folder, path = c.programs["blue"].pid, os.path.join(c.path, "top2"), scratch("frozen.folded")
 	if not os.path.exists(os.path.join(folder, "cgroup.freeze")):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The command line: what is refused and how, help, manual pages and completion, what reaches the session, signals, exit codes, doctor.
-Most of it runs against sonde-double, the command line linked with session_double.c: neither BPF nor rights are needed for that."""
+Most of it runs against sonde-double, the command line linked with session_double.c, which needs neither BPF nor privileges."""
 import json
 import os
 import re
@@ -35,7 +35,7 @@ def one_line(result, args, code, *words):
 
 
 def as_nobody():
-	"""A copy of sonde that nobody can reach, and how to run it."""
+	"""Returns a copy of sonde that nobody can reach, and the command prefix to run it."""
 	if os.geteuid() != 0 or not find_tool("setpriv"):
 		skip("not root, or no setpriv")
 	path = scratch("sonde")
@@ -109,7 +109,7 @@ def a_process_that_is_not_there():
 
 @test
 def thread_id_as_process_id():
-	"""-p with the id of a thread that is not its process's first: the line names -L."""
+	"""-p with the id of a thread other than the process's first: the error message suggests -L."""
 	ready, done = threading.Event(), threading.Event()
 	thread = threading.Thread(target=lambda: (ready.set(), done.wait()))
 	thread.start()
@@ -131,7 +131,7 @@ def sonde_alone():
 # --- help, manual pages, completion -----------------------------------------------------------------------------------------------
 
 def options_in(text):
-	"""Long names and letters in --help's list."""
+	"""Returns the long names and letters in --help's list."""
 	names = set()
 	for letter, name in re.findall(r"^  (?:-(\w), |    )--([a-z-]+)", text, re.MULTILINE):
 		names |= {name} | ({letter} if letter else set())
@@ -140,7 +140,7 @@ def options_in(text):
 
 @test
 def without_rights():
-	"""--help, --version, --ebpf and the like as nobody: exit 0, on stdout, nothing on stderr."""
+	"""--help, --version, --ebpf and the like work as nobody: exit 0, on stdout, nothing on stderr."""
 	prefix = as_nobody()
 	for args in ("--help", "-h", "--version", "help", "help profile", "help doctor", "profile --help", "profile -h", "profile --version", "doctor --help",
 			"profile --ebpf", "profile --ebpf -K -p 1 -F 99", "--completion bash", "--completion zsh", "--man profile"):
@@ -240,7 +240,7 @@ def zsh_accepts_its_completion():
 	check(result.code == 0 and not result.err, lambda: str(result))
 
 
-# Types lines and a tab behind each into an interactive zsh, where sonde is a function that shows what it was called with.
+# Types lines, each followed by a tab, into an interactive zsh, where sonde is a function that prints its arguments.
 ZSH_TYPES = r"""
 zmodload zsh/zpty || exit 77
 zpty z zsh -f -i
@@ -342,7 +342,7 @@ def exit_codes():
 
 
 class Running:
-	"""sonde-double in the background, ready to be sent signals."""
+	"""sonde-double in the background, ready to receive signals."""
 
 	def __init__(self, *prefix, **environ):
 		self.process = subprocess.Popen([*prefix, DOUBLE, "profile"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -413,7 +413,7 @@ def ignored_signals_stay_ignored():
 
 @test
 def a_stdout_that_fails():
-	"""Full, closed, or a pipe without a reader: exit 1 and a line, for everything that is printed."""
+	"""Stdout is full, closed, or a pipe without a reader: exit 1 and an error line, for everything that is printed."""
 	for program, args in ((DOUBLE, ["profile"]), (SONDE, ["profile", "--help"]), (SONDE, ["--version"]), (SONDE, ["profile", "--ebpf"]), (SONDE, ["doctor"])):
 		for shell in ('exec "$0" "$@" >/dev/full', 'exec "$0" "$@" >&-'):
 			result = run(["sh", "-c", shell, program, *args])
@@ -433,7 +433,7 @@ def a_stdout_that_fails():
 
 @test
 def one_spelling_of_json():
-	"""Asked for by --format json or a suffix, and every document says first what it is."""
+	"""JSON is requested by --format json or by a suffix; every document first says what it is."""
 	for verb in VERBS:
 		names = options_in(sonde(verb, "--help", want=0).out)
 		check("json" not in names and ("format" in names) == (verb != "show"), "%s: %s" % (verb, sorted(names)))
@@ -465,7 +465,7 @@ def doctor_json(prefix, want):
 
 @test
 def doctor_here():
-	"""As root where BPF is there: profile works, and the same stands in the text."""
+	"""As root with BPF available: profile works, and the text agrees."""
 	need_bpf()
 	report, states, verbs = doctor_json([SONDE], 0)
 	check_equal(verbs["profile"]["verdict"], "works", report)
@@ -504,7 +504,7 @@ def doctor_as_nobody():
 
 @test
 def the_fix_fixes_it():
-	"""What doctor tells nobody to do makes profile work for nobody."""
+	"""The fix that doctor gives nobody makes profile work for nobody."""
 	need_bpf()
 	prefix = as_nobody()
 	if not find_tool("setcap", "/usr/sbin/setcap", "/sbin/setcap"):

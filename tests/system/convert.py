@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sonde convert: files of other tools are read, each way from format to format keeps the stacks, what is wrong is refused with a line that says what to do. Needs neither BPF nor
-rights. SONDE_GOLDEN_UPDATE=1 writes the expected files anew."""
+"""sonde convert: files of other tools are read, each conversion from format to format keeps the stacks, and invalid files are refused with a line that
+says what to do. Needs neither BPF nor privileges. SONDE_GOLDEN_UPDATE=1 rewrites the expected files."""
 import collections
 import glob
 import gzip
@@ -17,12 +17,13 @@ BETWEEN = ("json", "pprof", "otlp", "otlp-json")
 
 
 def folded(path, *options):
-	"""With a mark between the user's and the kernel's frames, and the kernel's marked: where a frame is of the wrong side, it shows."""
+	"""Converts to the folded format, with a mark between the user's and the kernel's frames, and the kernel's frames marked: a frame on the
+	wrong side is visible."""
 	return sonde("convert", path, "--format", "folded", "-d", "-a", *options, want=0).out
 
 
 def stacks(text):
-	"""Lines of equal counts stand in any order."""
+	"""Lines of equal counts may be in any order."""
 	return sorted(text.splitlines())
 
 
@@ -51,7 +52,7 @@ def ways_between_formats():
 
 
 def sides(path):
-	"""For each number of frames how many samples have a kernel stack of that size, and a user stack of this one."""
+	"""Counts samples by (number of kernel frames, number of user frames); -1: no such stack."""
 	as_json = scratch("sides.json")
 	sonde("convert", path, as_json, want=0)
 	with open(as_json, encoding="utf-8") as file:
@@ -64,7 +65,8 @@ def sides(path):
 
 @test
 def sides_of_stacks():
-	"""Kernel threads too, whose stacks have no mark between two sides; and frames of the kernel without an address."""
+	"""User and kernel frames stay apart, also for kernel threads, whose stacks have no mark between two sides, and for kernel frames without
+	an address."""
 	no_addresses = scratch("no-addresses.folded")
 	with open(no_addresses, "w", encoding="utf-8") as file:
 		file.write("sh;main;-;entry_[k];read_[k] 3\nkworker/0:1;kthread_[k];work_[k] 5\nsh;main 7\n")
@@ -81,7 +83,7 @@ def sides_of_stacks():
 
 @test
 def opentelemetry_in_both_encodings():
-	"""All of it is read alike, not its stacks only."""
+	"""Both encodings give the same profile: everything in it, not only the stacks."""
 	texts = []
 	for name in ("json", "pb"):
 		as_json = scratch("one.json")
@@ -114,7 +116,7 @@ def pipes_and_several_outputs():
 
 @test
 def small_files_take_little():
-	"""What a few bytes can make large is refused before it is: a number of samples, packed zeros, a device without an end."""
+	"""Input that a few bytes can make large is refused before it grows: a number of samples, packed zeros, an endless device."""
 	many, bomb, out = scratch("many.folded"), scratch("bomb.gz"), scratch("out.perf")
 	with open(many, "w", encoding="utf-8") as file:
 		file.write("sh;main 99999999999\n" + "sh;main;work 1000000\n" * 9)

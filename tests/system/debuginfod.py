@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Debug files from a debuginfod server: a small one here, that also misbehaves. No network of the world is needed."""
+"""Debug files from a debuginfod server: a small local one, which also misbehaves. Needs no external network."""
 import http.server
 import os
 import re
@@ -20,7 +20,8 @@ int main(void) { unsigned x = 1; for (;;) x = nameless(x); }
 
 
 class Server:
-	"""answer(handler) is called for each GET; .paths are those that were asked for. Without answer: the files of .files by build id."""
+	"""A server. It calls answer(handler) for each GET; .paths are the requested paths. Without answer it serves the files of .files by build
+	id."""
 
 	def __init__(self, answer=None):
 		self.files, self.paths, self.agents = {}, [], []
@@ -33,7 +34,7 @@ class Server:
 				try:
 					(answer or server.give)(self)
 				except OSError:
-					pass # it has hung up
+					pass # the client has hung up
 
 			def log_message(self, *args): # pylint: disable=arguments-differ
 				pass
@@ -71,7 +72,7 @@ def give_bytes(handler, content):
 
 
 class Stripped:
-	"""A program without names that runs, and its debug file, which lies where nobody looks."""
+	"""A running program without names, and its debug file, which is where no search looks."""
 
 	def __init__(self, name="stripped"):
 		self.path, self.debug = scratch(name), scratch(name + ".apart")
@@ -98,7 +99,7 @@ def fresh_cache():
 
 
 def profile(program, urls, *options, cache=None, seconds=1, **more):
-	"""Of the program, with its lines: what is written, what is said, and how long after sampling."""
+	"""Profiles the program, with lines. Returns the output, the messages, and the time spent after sampling."""
 	env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy") and not name.startswith("DEBUGINFOD")}
 	env["SONDE_CACHE_DIR"] = cache or fresh_cache()
 	env.update(more)
@@ -112,7 +113,7 @@ def has_names(result):
 
 
 def dead_url():
-	"""Of a port where nobody listens."""
+	"""Returns the URL of a port where nobody listens."""
 	with socket.socket() as one:
 		one.bind(("127.0.0.1", 0))
 		return "http://127.0.0.1:%d" % one.getsockname()[1]
@@ -126,7 +127,7 @@ def need_curl():
 
 @test
 def names_and_lines():
-	"""With the server and without; then out of the cache, without a server."""
+	"""Names and lines with the server and without; then from the cache, without a server."""
 	need_curl()
 	cache = fresh_cache()
 	with Stripped() as program, Server() as server:
@@ -160,13 +161,13 @@ def what_is_missing_is_remembered():
 			check(not has_names(result), lambda result=result: str(result))
 		check_equal(server.asked_for(program.build_id), 1, "requests")
 		other.files[program.build_id] = program.debug
-		result = profile(program, other.url, cache=cache) # what one does not have, another may
+		result = profile(program, other.url, cache=cache) # another server may have what the first lacks
 		check(has_names(result), lambda: str(result))
 
 
 @test
 def a_server_that_hangs():
-	"""It accepts and never answers: the report waits as long as it is told to."""
+	"""The server accepts and never answers: the report waits until its timeout."""
 	need_curl()
 	with Stripped() as program, Server(lambda handler: time.sleep(20)) as server:
 		plain = profile(program, None).seconds
@@ -197,7 +198,7 @@ def a_server_that_never_ends():
 
 @test
 def files_of_no_use():
-	"""Garbage, half a file, and another program's: as if there were none; it is said, and not asked for again."""
+	"""Garbage, half a file, and another program's file are treated as missing; this is reported, and they are not requested again."""
 	need_curl()
 	other = Stripped("another")
 	with Stripped() as program:
@@ -228,7 +229,7 @@ def note_of(build_id):
 
 @test
 def redirects():
-	"""To another place of HTTP, yes; to a file, or in circles, no."""
+	"""A redirect to another HTTP URL is followed; a redirect to a file, or in circles, is not."""
 	need_curl()
 	with Stripped() as program, Server() as good:
 		good.files[program.build_id] = program.debug
@@ -250,7 +251,7 @@ def redirects():
 
 @test
 def servers_that_fail():
-	"""Nobody listens; then the next one is asked. So it is after a server's own failure."""
+	"""When nobody listens, or a server has an error of its own, the next server is asked."""
 	need_curl()
 	with Stripped() as program, Server() as good, Server(lambda handler: handler.send_error(500)) as bad:
 		good.files[program.build_id] = program.debug
@@ -263,7 +264,7 @@ def servers_that_fail():
 
 @test
 def the_process_that_fetches():
-	"""It and the worker have a name, a user of their own and no rights, and are gone with sonde."""
+	"""The fetching process and the worker have a name, their own user and no privileges, and end with sonde."""
 	need_curl()
 	seen = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sonde diff: beside google/pprof's -diff_base of the same files, and in the formats that hold both values.
+"""sonde diff: compared with google/pprof's -diff_base on the same files, and in the formats that hold both values.
 
 Environment: SONDE, MAKE_PROFILE."""
 import json
@@ -15,7 +15,7 @@ def both():
 
 
 def changes(out):
-	"""{name: [change of self, of total in points]}; names that have several rows are left out."""
+	"""Returns {name: [change of self, of total in points]}; names with several rows are left out."""
 	rows, twice = {}, set()
 	for own, total, name in re.findall(r"^ *[0-9.]+ % +[0-9.]+ % +([-+][0-9.]+)[~ ] +[0-9.]+ % +[0-9.]+ % +([-+][0-9.]+)[~ ]  (.*?)(?:  \S+)?$", out, re.M):
 		twice |= {name} & set(rows)
@@ -35,7 +35,7 @@ def changes_are_what_pprof_says():
 	for name, (flat, cum) in theirs.items():
 		if name not in ours or name == "[unknown]":
 			continue
-		# pprof rounds each sample of the stretched profile to a whole number
+		# pprof rounds each sample of the stretched profile to a whole number.
 		check(abs(ours[name][0] - 100 * flat / all_of) < 1, "self of %s: %.2f points, pprof %d of %d" % (name, ours[name][0], flat, all_of))
 		check(abs(ours[name][1] - 100 * cum / all_of) < 1, "total of %s: %.2f points, pprof %d of %d" % (name, ours[name][1], cum, all_of))
 		compared += 1
@@ -72,7 +72,7 @@ def a_profile_is_like_itself():
 
 
 def latencies(name, *slots):
-	"""A file with nothing but a histogram: (low, count) of each slot."""
+	"""Writes a file with only a histogram: (low, count) of each slot."""
 	profile = {"format": "sonde-profile", "version": 2, "histograms": [{"name": "run queue latency", "unit": "us", "scale": "log2",
 		"sum": sum(low * count for low, count in slots), "slots": [{"low": low, "high": 2 * low, "count": count} for low, count in slots]}]}
 	with open(scratch(name), "w", encoding="utf-8") as file:

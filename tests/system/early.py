@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No sample is lost to being early: processes that live for 5, 40, 200 and 1,000 ms, one after another. Of the ticks that hit them, at least so many
-stand in the profile under the right name and with a whole stack: from the root to where it was, or that of the kernel alone while there is no user
-side (a program is being replaced, or has ended)."""
+"""No sample is lost for being early: processes that live for 5, 40, 200 and 1,000 ms run one after another. At least a given share of the ticks that hit
+them is in the profile under the right name with a whole stack: from the root to the leaf, or the kernel's stack alone while there is no user side (a
+program is being replaced, or has ended)."""
 import json
 import os
 import re
@@ -15,15 +15,15 @@ from harness import (Background, Program, SOURCES, build, chain_error, check, ch
 		     total)
 from python_programs import pythons
 
-FREQ_HZ = 499 # however many others are early as well, a CPU has not more of them than come raw: 64 in 100 ms
-DEEP_FREQ_HZ = 199 # nor more of the deep ones than 4 MiB in 100 ms
+FREQ_HZ = 499 # a CPU takes no more ticks than its limit of deferred stacks, 64 in 100 ms, however many other early samples there are
+DEEP_FREQ_HZ = 199 # likewise for deep stacks: at most 4 MiB in 100 ms
 CHAIN = ["main", "brief_work", "brief_leaf"]
 DEEP = ["work", *["thin"] * 300, *["wide"] * 10, "deep_leaf"]
-MARK = re.compile(r"\[(?!vdso|[^\]]*\+0x)[^\]]*\]$") # what stands in brackets and is no place in a file
+MARK = re.compile(r"\[(?!vdso|[^\]]*\+0x)[^\]]*\]$") # text in brackets that is no location in a file
 
 SHORT_HZ = 997
 NR_SHORT = 9
-SHORT_SHARE = 0.92 # of 35 to 100 samples; 0.97 to 1 were seen where the reader had a CPU, 0.44 to 0.7 before interpreters were expected
+SHORT_SHARE = 0.92 # of 35 to 100 samples; 0.97 to 1 were seen when the reader had a CPU, 0.44 to 0.7 before interpreters were expected
 
 
 def used_by_children():
@@ -32,7 +32,8 @@ def used_by_children():
 
 
 def profile_briefs(ms, cpu_seconds, *args, name="brief", static=False, freq_hz=FREQ_HZ):
-	"""The stacks of all processes that were started, and the CPU seconds that these have used: so many, however long a busy machine takes for that."""
+	"""Returns the stacks of all started processes, and the CPU seconds that these used. Processes start until they have used so much,
+	however long a busy machine takes for it."""
 	program = build(name, "static" if static else "")
 	before = used_by_children()
 	used, pids = 0, set()
@@ -93,12 +94,13 @@ def a_second():
 
 @test
 def static_programs():
-	"""Nothing is mapped after the exec: what the side-band tells of it comes in one piece."""
+	"""Nothing is mapped after the exec: the side-band describes the program in one piece."""
 	return briefs(5, 0.95, static=True)
 
 
 def deep(*args):
-	"""A stack of half a MiB with pages in it that were never touched, of processes that nothing is known of yet. What is cut because the reader gets no CPU, and its ring is full, is counted."""
+	"""A stack of half a MiB, with pages that were never touched, in processes that are still unknown. Stacks truncated because the reader
+	gets no CPU and its ring buffer is full are counted."""
 	need_bpf()
 	stacks, used, account = profile_briefs(2, 1.5, *args, name="brief_deep", freq_hz=DEEP_FREQ_HZ)
 	stacks = [stack for stack in stacks if set(DEEP[1:]) & set(stack.user)]
@@ -109,13 +111,13 @@ def deep(*args):
 
 
 def interpreters():
-	"""[command]: each runs a program of tests/programs for so many milliseconds as stand behind it."""
+	"""Returns [command]: each runs a program of tests/programs for the number of milliseconds appended to it."""
 	found = [(python, "short.py") for python in pythons()] + [(find_tool(name), "short." + name[:3].replace("per", "pl")) for name in ("perl", "php")]
 	return [[path, os.path.join(SOURCES, program)] for path, program in found if path]
 
 
 def record_short(*command, args=()):
-	"""{pid: stacks} of what ran, and how many milliseconds short programs tell to have been in leaf."""
+	"""Returns {pid: stacks} of what ran, and how many milliseconds the short programs report for leaf."""
 	report, result = record("profile", "-F", SHORT_HZ, *args, "--", *command)
 	by_pid = {}
 	for stack in parse_json(report):
@@ -129,15 +131,16 @@ def is_leaf(stack):
 
 
 def share_known(stacks):
-	"""Of the samples, those without a mark."""
+	"""Returns the share of the samples without a mark."""
 	marked = total([stack for stack in stacks if stack.user != ["[exec]"] and any(MARK.match(frame) for frame in stack.user)])
 	return 1 - marked / total(stacks)
 
 
 @test
 def interpreters_alone():
-	"""A program of 100 ms is all that a recording sees of its interpreter, which an earlier recording met. In the best of some recordings: where the reader gets no CPU for a part of that it comes too late for
-	as much, as beside other tests most do with PHP, of whose 33 files each is looked at."""
+	"""A recording sees only 100 ms of an interpreter that an earlier recording has seen. The best of some recordings counts: when the reader
+	gets no CPU for a while, it is late by that much. Beside other tests that happens to most recordings of PHP, whose 33 files are each
+	examined."""
 	need_bpf()
 	said = []
 	for command in interpreters():
@@ -155,7 +158,7 @@ def interpreters_alone():
 
 @test
 def interpreters_in_turn():
-	"""The same in one recording that knew nothing of them: each start but the first of an interpreter."""
+	"""The same in one recording that knew none of the interpreters: each start but the first of an interpreter."""
 	need_bpf()
 	said = []
 	for command in interpreters():
@@ -179,7 +182,7 @@ def deep_stacks_of_threads():
 
 @test
 def the_time_is_all_there():
-	"""The processes' own account of their time, as a sanity check: time that a host takes away is in the ticks and not in the account."""
+	"""The processes' own account of their time is a sanity check: ticks include time stolen by a host, the account does not."""
 	need_bpf()
 	stacks, used, _ = profile_briefs(40, 2)
 	seen = total(stacks) / FREQ_HZ
@@ -202,9 +205,10 @@ def a_target_that_forks():
 
 @test
 def stack_not_in_memory():
-	"""An interrupt cannot read pages that are not there. From Linux 6.18 on the thread itself sends its stack when it goes on; before, it is marked."""
+	"""An interrupt cannot read pages that are not in memory. From Linux 6.18 on, the thread itself sends its stack when it continues;
+	before, the stack is marked."""
 	need_bpf()
-	for seconds in (2, 20): # where others leave little time to the thread that takes the pages, or to the one whose they are
+	for seconds in (2, 20): # where others leave little time to the thread that takes the pages, or to the thread that owns them
 		with Program("paged", 3) as program:
 			result = sonde("profile", "-f", "-a", "-p", program.pid, "-F", FREQ_HZ, seconds, want=0)
 		stacks = [stack for stack in parse_folded(result.out) if stack.user[-1:] != ["main"] and "main" not in stack.user]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""--events: each switch and wake-up in a file. The oracles are a program's own log, the report of the same run, and the events themselves: who leaves a CPU has come there."""
+"""--events writes each switch and wake-up to a file. The references are a program's own log, the report of the same run, and the events themselves: a
+thread that leaves a CPU has got one before."""
 import json
 import os
 import signal
@@ -13,7 +14,8 @@ from harness import Background, Program, build, check, check_equal, fresh_folder
 
 
 class Events:
-	"""The file: .switches and .wakeups, each with threads as (tid, comm) or None, and waits and wakers as dictionaries whose stacks are lists of names, root to leaf."""
+	"""The file: .switches and .wakeups, each with threads as (tid, comm) or None, and waits and wakers as dictionaries whose stacks are
+	lists of names, root to leaf."""
 
 	def __init__(self, path):
 		records = {"thread": {}, "wait": {}, "waker": {}, "stack": {}, "frame": {}}
@@ -43,7 +45,7 @@ class Events:
 		return [event for event in self.switches if event["off"] and event["off"][0] == tid]
 
 	def off_ns(self):
-		"""By tid: from leaving a CPU to coming to one."""
+		"""Returns by tid: the time from leaving a CPU to getting one."""
 		since, total = {}, Counter()
 		for event in self.switches:
 			if event["on"] and event["on"][0] in since:
@@ -54,20 +56,20 @@ class Events:
 
 
 def record_events(verb, *args):
-	"""The events, the report, and how sonde ended."""
+	"""Returns the events, the report, and how sonde ended."""
 	path = scratch("events.jsonl")
 	report, result = record(verb, "--events", path, *args)
 	return Events(path), report, result
 
 
 def told_by(text):
-	"""Of tests/programs/shares.c: comm -> (tid, how often it slept)."""
+	"""Parses the output of tests/programs/shares.c: comm -> (tid, how often it slept)."""
 	return {line.split()[1]: (int(line.split()[2]), int(line.split()[-1])) for line in text.splitlines() if line.startswith("time ")}
 
 
 @test
 def order_and_counts():
-	"""In the order of time, as many as the end says, and none lost; each number has one meaning."""
+	"""Events are in order of time, as many as the end record says, and none is lost; each number has one meaning."""
 	need_bpf()
 	events, report, _ = record_events("offcpu", "--min", "0", "--", build("shares"), 2, "half", "lock", "pipe", "brief")
 	check_equal(events.times, sorted(events.times), "times")
@@ -85,7 +87,7 @@ def order_and_counts():
 
 @test
 def as_the_program_says():
-	"""A thread that sleeps so many times leaves the CPU so many times for it, with the stack where it does."""
+	"""A thread that sleeps N times leaves the CPU N times for it, with the stack of its sleep."""
 	need_bpf()
 	events, _, result = record_events("offcpu", "--", build("shares"), 2, "half", "lock")
 	chain = parse_chains(result.out)["half"]
@@ -102,7 +104,7 @@ def as_the_program_says():
 
 @test
 def as_the_report_says():
-	"""As many waits of each thread as the sums have, and as long."""
+	"""Each thread has as many waits as in the sums, and as long ones."""
 	need_bpf()
 	events, report, result = record_events("offcpu", "--min", "0", "--", build("shares"), 2, "half", "pipe")
 	kinds = [kind["type"] for kind in report["value_types"]]
@@ -116,7 +118,7 @@ def as_the_report_says():
 
 @test
 def who_wakes():
-	"""The mutex that the main thread gives back wakes the one that waits for it, and the stack says where."""
+	"""The main thread's unlock wakes the waiter for the mutex, and the stack shows where."""
 	need_bpf()
 	events, _, result = record_events("offcpu", "--", build("shares"), 1, "lock")
 	tid, _ = told_by(result.out)["lock"]
@@ -129,7 +131,7 @@ def who_wakes():
 
 @test
 def a_place_of_their_own():
-	"""The events and the report in one file, or both on standard output, would be neither: refused before anything is written."""
+	"""The events and the report in one file, or both on standard output, could not be read: this is refused before anything is written."""
 	path = scratch("both.json")
 	for verb in ("offcpu", "wall"):
 		for args, what in ((("--events", path, "-o", path), "both name '%s'" % path), (("--events", "-"), "-o FILE"), (("-f", "--events", "-", "-o", "-"), "both name '-'")):
@@ -141,7 +143,7 @@ def a_place_of_their_own():
 
 @test
 def children_as_well():
-	"""Of a command, what it starts later; and its shell, which waits for it."""
+	"""The events include what the command starts later, and its shell, which waits for it."""
 	need_bpf()
 	events, _, result = record_events("wall", "--", "/bin/sh", "-c", "sleep 0.2; %s 1 half; :" % build("shares"))
 	tid, nr_rests = told_by(result.out)["half"]
@@ -152,7 +154,7 @@ def children_as_well():
 
 @test
 def only_what_was_asked_for():
-	"""Of one process: at each switch one of its threads leaves the CPU or comes there."""
+	"""With one process as the target, at each switch one of its threads leaves or gets the CPU."""
 	need_bpf()
 	with Program("shares", "half", "pipe") as program:
 		tids = {int(tid) for tid in os.listdir("/proc/%d/task" % program.pid)}
@@ -165,7 +167,7 @@ def only_what_was_asked_for():
 
 @test
 def only_of_that_name():
-	"""The kernel side looks at all threads then, as each may take that name: what is written is of those that have it."""
+	"""The kernel side examines all threads, because any thread may take that name; only events of threads with the name are written."""
 	need_bpf()
 	with Program("shares", "half", "pipe") as program:
 		names = {}
@@ -183,7 +185,8 @@ def only_of_that_name():
 
 @test
 def whole_or_not_at_all():
-	"""A recording that is killed leaves no file; one that cannot be written is refused at the start; a full disk costs the file, not the report."""
+	"""A recording that is killed leaves no file; a file that cannot be written is refused at the start; a full disk loses the file, not the
+	report."""
 	need_bpf()
 	folder = fresh_folder("whole")
 	path = os.path.join(folder, "events")

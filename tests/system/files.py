@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers' files: what a user who is not root names in his processes' data is read as he could read it, by a process without rights; and what is
-there is shown. Each case has a control in which the same file may be read."""
+"""Other users' files: files that an unprivileged user names in his processes' data are read with his permissions, by an unprivileged process, and what
+may be read is shown. Each case has a control in which the same file may be read."""
 import os
 import shutil
 import subprocess
@@ -65,7 +65,7 @@ class Started:
 
 
 def compiled(name, text, *flags):
-	"""For everybody to run."""
+	"""Compiles a program that everybody may run."""
 	path = scratch(name)
 	result = subprocess.run(["gcc", "-x", "c", "-o", path, "-", *CFLAGS, *flags], input=text, capture_output=True, text=True, timeout=60, check=False)
 	check(result.returncode == 0, result.stderr)
@@ -78,7 +78,7 @@ def as_stranger(*argv):
 
 
 def folded(pid, *options):
-	"""What sonde writes and says of a process, and in how many seconds."""
+	"""Returns sonde's output and messages for a process, and the seconds that it took."""
 	began = time.monotonic()
 	result = sonde("profile", "-F", "199", "-U", "-f", "-p", str(pid), *options, "1", timeout=60)
 	return result.out, result.err, time.monotonic() - began
@@ -91,7 +91,7 @@ def need_stranger():
 
 
 def with_jit(make_map):
-	"""What is told of JIT code whose perf map make_map(its path) has made."""
+	"""Returns what is reported for JIT code whose perf map make_map(its path) has made."""
 	with Started(*as_stranger(compiled("jit", JIT))) as program:
 		path = "/tmp/perf-%d.map" % program.pid
 		try:
@@ -111,7 +111,7 @@ def write(path, text, owner, mode=0o644):
 
 @test
 def perf_map_of_its_own():
-	"""The control of the next ones."""
+	"""The control of the next tests."""
 	need_stranger()
 	out, err, _ = with_jit(lambda path: write(path, MAP_LINE % "my_own_code", STRANGER))
 	check("my_own_code" in out, lambda: out + err)
@@ -119,7 +119,7 @@ def perf_map_of_its_own():
 
 @test
 def perf_map_that_leads_elsewhere():
-	"""A symbolic link, a second name, or a file of somebody else: nothing of it is shown, and that it is not read is said."""
+	"""A symbolic link, a second name, or another user's file: nothing of it is shown, and a message says that it is not read."""
 	need_stranger()
 	secret = scratch("secret.map")
 	write(secret, MAP_LINE % "a_secret", 0, 0o600)
@@ -127,7 +127,7 @@ def perf_map_that_leads_elsewhere():
 		try:
 			out, err, _ = with_jit(make)
 		except OSError:
-			continue # /tmp is on another file system than the secret, which then can have no second name there
+			continue # /tmp is on another file system than the secret, which then cannot have a second name there
 		check("a_secret" not in out + err, lambda: out + err)
 		check("not read" in err, err)
 		check("[unknown]" in out, out)
@@ -135,8 +135,9 @@ def perf_map_that_leads_elsewhere():
 
 @test
 def perf_map_that_its_user_may_read():
-	"""The mode of these protects nothing: a second name, made by somebody else, of a file that the process's own user has closed to all others; and a file
-	that somebody else has put there, to name the frames of a process that is not his. The control: with one name, the first one is read."""
+	"""The mode of these files does not protect them: a hard link, made by somebody else, to a file that the process's user has closed to all
+	others; and a file that somebody else put there, to name the frames of another user's process. The control: with one name, the first
+	file is read."""
 	need_stranger()
 
 	def link(path):
@@ -160,7 +161,7 @@ def perf_map_that_its_user_may_read():
 
 @test
 def perf_map_that_never_ends():
-	"""A FIFO that nobody writes to, and 10 GB of nothing: the report comes in time."""
+	"""A FIFO that nobody writes to, and 10 GB of nothing: the report is written in time."""
 	need_stranger()
 
 	def make_large(path):
@@ -180,7 +181,7 @@ def perf_map_of_nonsense():
 
 
 def debug_linked():
-	"""A program whose names are in a file beside it, in a directory .debug."""
+	"""Makes a program whose names are in a file beside it, in a directory .debug."""
 	folder = scratch("linked")
 	os.makedirs(os.path.join(folder, ".debug"), exist_ok=True)
 	os.chmod(folder, 0o755)
@@ -194,7 +195,7 @@ def debug_linked():
 
 @test
 def debug_file_that_its_user_may_not_read():
-	"""Behind a directory that is closed to him, or by its own mode; and the control."""
+	"""The debug file is behind a directory closed to the user, or has such a mode; and the control."""
 	need_stranger()
 	program, debug = debug_linked()
 	for directory_mode, mode, is_shown in ((0o755, 0o644, True), (0o700, 0o644, False), (0o755, 0o600, False)):
@@ -207,7 +208,7 @@ def debug_file_that_its_user_may_not_read():
 
 @test
 def inlined_functions_and_lines():
-	"""By DWARF in the sandbox: all frames, and the same names without lines but for those that are inlined."""
+	"""DWARF is read in the sandbox: all frames are there, and without lines the names are the same except for inlined functions."""
 	need_bpf()
 	with Started(compiled("inlined", INLINED, "-g", "-O2")) as program:
 		with_lines, _, _ = folded(program.pid, "--lines")
@@ -218,7 +219,7 @@ def inlined_functions_and_lines():
 
 @test
 def split_dwarf_comes_through_the_owner():
-	"""What is inlined stands in a .dwo file, which the worker asks for by its name."""
+	"""The inlined functions are in a .dwo file, which the worker requests by its name."""
 	need_bpf()
 	folder = scratch("split")
 	os.makedirs(folder, exist_ok=True)
@@ -238,7 +239,7 @@ def split_dwarf_comes_through_the_owner():
 
 @test
 def the_worker_is_nobody():
-	"""Its user, its rights and what it has open, from outside."""
+	"""The worker's user, its privileges and its open files, as seen from outside."""
 	need_bpf()
 	with Started(SONDE, "profile", "-f", "-p", str(os.getpid()), "5") as profiler:
 		time.sleep(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that are not ours, from their registries, and made-up profiles to feed them (make_profile): neither BPF nor rights are needed.
+"""Third-party programs, from their registries, and made-up profiles as their input (make_profile): neither BPF nor privileges are needed.
 
 Environment: MAKE_PROFILE, the program that writes the profiles."""
 import fcntl
@@ -11,14 +11,14 @@ from harness import ROOT, check, find_tool, scratch, skip
 
 MAKE_PROFILE = os.path.abspath(os.environ.get("MAKE_PROFILE", os.path.join(ROOT, "build", "tests", "system", "make_profile")))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests")
-# The last pprof that Debian 12's Go compiles.
+# The last pprof version that Debian 12's Go compiles.
 PPROF = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7"
 PYTHON_PACKAGES = ["opentelemetry-proto==1.45.2", "jsonschema==4.26.0"]
 PLAYWRIGHT = "1.58.2" # the last that runs on Debian 12's Node.js 18
 PROFILES = {
 	"small": [], "big": ["1000"], # for every reader
 	"threads": ["threads"], "heap": ["heap"], # times and labels; several values
-	"huge": ["20000"], "empty": ["0"], "timed": ["1980", "timed"], "diff": ["3000", "diff"], # for the viewer: as large as a browser must bear, ...
+	"huge": ["20000"], "empty": ["0"], "timed": ["1980", "timed"], "diff": ["3000", "diff"], # for the viewer: the largest that a browser must handle, ...
 }
 
 
@@ -28,7 +28,7 @@ def run(command, **options):
 
 
 def install(path, tool, command, **environment):
-	"""`path`, after the command that makes it if it is not there. One at a time: test files run side by side."""
+	"""Returns `path`; first runs the command that makes it, if it is missing. One at a time: test files run side by side."""
 	os.makedirs(CACHE, exist_ok=True)
 	with open(os.path.join(CACHE, "lock"), "w", encoding="ascii") as lock:
 		fcntl.flock(lock, fcntl.LOCK_EX)
@@ -48,7 +48,7 @@ def pprof_tool():
 
 
 def pprof_all(path, *options):
-	"""What pprof prints of a file, with nothing left out."""
+	"""Returns what pprof prints of a file, with nothing left out."""
 	status, out, err = run([pprof_tool(), "-symbolize=none", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0", *options, path])
 	check(status == 0, err)
 	return out
@@ -71,7 +71,7 @@ def playwright_folder():
 
 
 def made(which):
-	"""The directory of a made-up profile in all formats."""
+	"""Returns the directory of a made-up profile in all formats."""
 	folder = scratch(which)
 	if not os.path.isdir(folder):
 		os.mkdir(folder)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats of other programs, read by those programs: the Firefox Profiler's own loader (profiler-cli, which needs Node.js 24), speedscope's page
-and schema, inferno, OpenTelemetry's message classes, Chromium. Sums are compared with our JSON lines, and those with our JSON. Readers come from
-their registries at the first run (60 s) and are kept; without a network and without them these tests are skipped.
+"""The formats of other programs, read by those programs: the Firefox Profiler's own loader (profiler-cli, which needs Node.js 24), speedscope's page and
+schema, inferno, OpenTelemetry's message classes, Chromium. Sums are compared with our JSON lines, and those with our JSON. Readers are fetched from
+their registries at the first run (60 s) and kept; without a network and without them these tests are skipped.
 
 Environment: MAKE_PROFILE, the program that writes the profiles."""
 import collections
@@ -21,7 +21,7 @@ ALL = ("small", "big", "threads", "heap")
 
 
 def npm(folder, *packages):
-	"""The folder of the first of these packages."""
+	"""Returns the folder of the first of these packages."""
 	folder = os.path.join(CACHE, folder)
 	os.makedirs(folder, exist_ok=True)
 	return install(os.path.join(folder, "node_modules", packages[0].rpartition("@")[0]), "npm",
@@ -33,7 +33,7 @@ def path_of(which, name):
 
 
 def lines_of(which):
-	"""(account, samples) of the JSON lines."""
+	"""Returns (account, samples) of the JSON lines."""
 	with open(path_of(which, "jsonl"), encoding="utf-8") as file:
 		lines = [json.loads(line) for line in file]
 	check_equal([line["record"] for line in lines], ["account"] + ["sample"] * (len(lines) - 1), "records")
@@ -41,7 +41,7 @@ def lines_of(which):
 
 
 def names(sample):
-	"""Function names, leaf first."""
+	"""Returns function names, leaf first."""
 	return [frame["name"] for frame in sample["stack"]]
 
 
@@ -72,7 +72,7 @@ def json_lines_need_no_others():
 
 @test
 def inferno_reads_perf_script():
-	"""Its collapser sums the periods; of a function's name it drops the arguments, and a sample without frames it does not count."""
+	"""inferno's collapser sums the periods. It drops the arguments from function names and does not count samples without frames."""
 	tool = install(os.path.join(CACHE, "bin", "inferno-collapse-perf"), "cargo",
 		["cargo", "install", "--locked", "--version", INFERNO, "--no-default-features", "--features", "cli", "--root", CACHE, "inferno"],
 		CARGO_TARGET_DIR=os.path.join(CACHE, "target"))
@@ -110,7 +110,7 @@ class Profiler:
 		return json.loads(out) if status == 0 else err or out
 
 	def __enter__(self):
-		run(self.command + ["load", self.path], env=self.env) # tells of a daemon that is not ready within half a second
+		run(self.command + ["load", self.path], env=self.env) # reports a daemon that is not ready within half a second
 		for _ in range(60):
 			self.threads = self.ask("thread", "list")
 			if isinstance(self.threads, dict):
@@ -120,7 +120,7 @@ class Profiler:
 		return self
 
 	def functions(self, handle):
-		"""{name: what ends in it}"""
+		"""Returns {name: self value}."""
 		own = collections.Counter()
 		for function in self.ask("thread", "functions", "--thread", handle, "--include-idle")["functions"]:
 			own[function["name"]] += function["selfSamples"]
@@ -131,7 +131,7 @@ class Profiler:
 
 
 def profiler_path(which, name):
-	"""The same file under a name that the profiler takes."""
+	"""Returns the same file under a name that the profiler accepts."""
 	path = path_of(which, name) + ".json"
 	if not os.path.exists(path):
 		os.symlink(path_of(which, name), path)
@@ -140,7 +140,7 @@ def profiler_path(which, name):
 
 @test
 def firefox_profiler_reads_threads():
-	"""Threads, and per function what ends in it: milliseconds of the clock, or bytes."""
+	"""Threads, and the self value of each function: milliseconds of the clock, or bytes."""
 	for which, value, factor in (("small", 0, 10 ** 3 / 49), ("threads", 0, 10 ** 3 / 49), ("heap", 2, 1)):
 		_, samples = lines_of(which)
 		with Profiler(profiler_path(which, "firefox")) as profiler:
@@ -216,7 +216,7 @@ def opentelemetry_reads_both_alike():
 
 
 def otlp_stacks(data):
-	"""Counter of (type, pid, attributes, times, names leaf first)."""
+	"""Returns a Counter of (type, pid, attributes, times, names leaf first)."""
 	tables, got = data.dictionary, collections.Counter()
 	strings = tables.string_table
 	for table in (tables.mapping_table, tables.location_table, tables.function_table, tables.link_table, tables.attribute_table, tables.stack_table):
@@ -268,7 +268,7 @@ def the_picture_is_xml():
 
 @test
 def chromium_shows_them():
-	"""formats.mjs tells what it checks; it prints one line per check and fails at the first. The page of speedscope reads three of our formats."""
+	"""formats.mjs prints one line per check and fails at the first wrong one. The page of speedscope reads three of our formats."""
 	if not os.path.exists("/usr/bin/chromium") or not find_tool("node"):
 		skip("no chromium or no node")
 	release = os.path.join(npm("node-speedscope", "speedscope@" + SPEEDSCOPE), "dist", "release")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Go programs: at least 99 % of their samples are the true stack, which the program wrote down by runtime.Callers, in each way to build one; what was inlined has its
-lines; and what we read in .gopclntab is what Go's own tools read there, frame sizes what the instructions do to the stack pointer.
-SONDE_GO: go_build.py."""
+"""Go programs, in each way to build one: at least 99 % of their samples are the true stack, which the program wrote down by runtime.Callers; inlined
+functions have their lines. What sonde reads in .gopclntab is what Go's own tools read, and frame sizes match what the instructions do to the stack
+pointer. SONDE_GO: see go_build.py."""
 import bisect
 import collections
 import json
@@ -20,7 +20,7 @@ STRIP = "-s -w"
 
 
 class GoProgram(Program):
-	"""Its .chains are named by what is measured, not by threads: all of these have one name."""
+	"""Its .chains are named by what is measured, not by threads, which all have one name."""
 
 	def __init__(self, path, seconds=60):
 		self.argv = [path, str(seconds)]
@@ -29,7 +29,7 @@ class GoProgram(Program):
 
 
 def profile_stacks(program, at_least, args=()):
-	"""Of more than one profile, when the machine has time for few samples."""
+	"""Takes several profiles when the machine has time for few samples."""
 	stacks = []
 	for _ in range(5):
 		stacks += parse_folded(profile(program, *args))
@@ -42,19 +42,20 @@ def profile(program, *args):
 	return sonde("profile", "-f", "-a", "-p", program.pid, "-F", FREQ_HZ, *args, SECONDS, want=0).out
 
 
-# --- what a stack must be --------------------------------------------------------------------------------------------------------------
+# --- checks of a stack -----------------------------------------------------------------------------------------------------------------
 
 LEAVES = {"main.frameless", "main.withFrame", "main.spinAsm", "main.systemSpin", "main.inlinedInner", "main.leaf", "c_leaf", "main.readsClock"}
-# Where stacks begin that are no goroutine's: a thread's, and the scheduler's between two goroutines, on which nothing returns.
+# Where stacks begin that belong to no goroutine: a thread's, and the scheduler's between two goroutines, on which nothing returns.
 G0_ROOTS = {"runtime.mstart", "runtime.mcall", "runtime.morestack", "runtime.rt0_go"}
 ROOTS = {"runtime.main", "main.worker", "main.grows.func1", "main.yields.func1"} # of goroutines, behind runtime.goexit
-# What a function's last instructions can have been interrupted by, and what it calls to know the time.
+# What can interrupt a function's last instructions, and what it calls to read the time.
 ABOVE = r"gogo|gcWriteBarrier|\w+body|runtime[./]\S+|time\.\S+|__vdso_\w+|\[vdso\S*\]|__restore_rt|\[libc[^\]]*\]|internal/\S+"
 NAMES_OF_WRAPPERS = r"main\.main\.(func|gowrap)\d+|runtime\.\S+\.(func|gowrap)\d+"
 
 
 def without_wrappers(frames):
-	"""Go's tracebacks leave out functions that the compiler made to call another one: of the same name (from one calling convention to the other), or for `go f(x)`."""
+	"""Go's tracebacks omit functions that the compiler generated to call another: of the same name (between calling conventions), or for `go
+	f(x)`."""
 	kept = [frame for frame, inner in zip(frames, frames[1:] + [None]) if frame != inner or not frame.startswith("runtime.")]
 	if len(kept) > 1 and kept[0] == "runtime.goexit" and re.fullmatch(NAMES_OF_WRAPPERS, kept[1]):
 		del kept[1]
@@ -62,7 +63,7 @@ def without_wrappers(frames):
 
 
 def go_error(chains):
-	"""Why a stack is not the chain of the leaf that it is in, or is none that a goroutine or a thread can have; or None."""
+	"""Returns why a stack is not the chain of its leaf, or is impossible for a goroutine or a thread; or None."""
 	def error_of(stack):
 		user = without_wrappers(stack.user)
 		marks = [frame for frame in user if frame.startswith("[") and not re.fullmatch(ABOVE, frame)]
@@ -119,7 +120,7 @@ def plain():
 
 @test
 def audited():
-	"""The audit looks at stacks, and leaves them as they are."""
+	"""The audit examines stacks and leaves them unchanged."""
 	return check_plain(go_build("plain"), AUDIT)
 
 
@@ -153,7 +154,8 @@ def replaced(frames, old, new):
 
 
 def through_c(chain):
-	"""Go's view of its stacks has no C in it. Where a thread of C's calls, the frames before c_thread are the C library's."""
+	"""Adds C frames to a chain, because Go's view of its stacks has none. Where a C thread calls, the frames before c_thread are the C
+	library's."""
 	called = ["goCallback", "crosscall2", "runtime.cgocallback"]
 	chain = replaced(chain, ["runtime.systemstack_switch", "runtime.cgocallback"], ["runtime.asmcgocall", "c_outer", "c_inner", *called])
 	return replaced(chain, ["runtime.goexit", "runtime.cgocallback"], ["c_thread", "goOfThread", "crosscall2", "runtime.cgocallback"])
@@ -204,7 +206,7 @@ def c_and_back_position_independent():
 # --- lines ---------------------------------------------------------------------------------------------------------------------------------
 
 def marked_lines():
-	"""{"inner": {numbers of the lines that end in LINE inner}}"""
+	"""Returns {"inner": {numbers of the lines that end in LINE inner}}."""
 	lines = collections.defaultdict(set)
 	with open(os.path.join(SOURCES, "go", "plain", "main.go"), encoding="utf-8") as file:
 		for number, line in enumerate(file, 1):
@@ -218,7 +220,7 @@ def marked_lines():
 
 
 def check_inlined(report, stack, want):
-	"""The stack's innermost frames, from the leaf on: function, where its line must be, whether it was inlined."""
+	"""Checks the stack's innermost frames, from the leaf on: function, expected line, whether it was inlined."""
 	frames = [report["frames"][frame] for frame in stack[:len(want)]]
 	for frame, (name, lines, inlined) in zip(frames, want):
 		function = report["functions"][frame["function"]]
@@ -255,7 +257,7 @@ def inlined_lines():
 
 @test
 def inlined_lines_in_pprof():
-	"""Go's own tool shows them as it does those of Go's own profiles."""
+	"""Go's own tool shows them as in Go's own profiles."""
 	need_bpf()
 	path = scratch("go.pb.gz")
 	with GoProgram(go_build("plain", "stripped", STRIP)) as program:
@@ -279,7 +281,8 @@ def text_range(path):
 
 @test
 def names_and_lines():
-	"""Of random addresses, go tool addr2line tells the function and the innermost line. Between functions it says a negative number, and we what stood there last or 0."""
+	"""For random addresses, go tool addr2line gives the same function and innermost line. Between functions it prints a negative number, and
+	sonde the previous line or 0."""
 	if not os.path.exists(GO_DUMP):
 		skip("no go_dump")
 	path = go_build("plain")
@@ -307,21 +310,21 @@ def names_and_lines():
 
 
 class Rows:
-	"""The rules that we make of the table."""
+	"""The rules that sonde makes from the table."""
 
 	def __init__(self, path):
 		self.rows = sorted((int(fields[0], 16), fields[1:]) for fields in map(str.split, run([GO_DUMP, path, "rows"]).out.splitlines()))
 		self.starts = [start for start, _ in self.rows]
 
 	def cfa_off(self, address):
-		"""How far the CFA is from rsp; None where something else than the frame size decides."""
+		"""Returns the distance of the CFA from rsp; None where something other than the frame size decides."""
 		at = bisect.bisect_right(self.starts, address) - 1
 		rule = self.rows[at][1] if at >= 0 else ["none"]
 		return int(rule[1]) if rule[0] == "step" else None
 
 
 def moved(op, arg):
-	"""How far an instruction moves rsp down."""
+	"""Returns how far an instruction moves rsp down."""
 	match = re.fullmatch(r"\$0x([0-9a-f]+),%rsp", arg)
 	if op in ("sub", "add") and match:
 		value = int(match.group(1), 16)
@@ -353,7 +356,8 @@ def check_rows(path):
 
 @test
 def frame_sizes():
-	"""From each instruction to the next the rule changes by what the instruction does to rsp, and where a function returns there is nothing but the return address."""
+	"""From each instruction to the next, the rule changes by what the instruction does to rsp. Where a function returns, only the return
+	address is left."""
 	if not os.path.exists(GO_DUMP):
 		skip("no go_dump")
 	nr, nr_rets = check_rows(go_build("plain"))

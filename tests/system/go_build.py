@@ -10,12 +10,12 @@ GO = os.environ.get("SONDE_GO", "go")
 
 def go(*args, **kwargs):
 	env = dict(os.environ, GO111MODULE="off", GOFLAGS="", GOENV="off", GOTOOLCHAIN="local")
-	env.setdefault("HOME", PROGRAMS) # where go keeps what it has compiled
+	env.setdefault("HOME", PROGRAMS) # where go keeps its compiled packages
 	return run([GO, *args], timeout=300, env=env, **kwargs)
 
 
 def go_version():
-	"""(1, 26)"""
+	"""Returns the version, such as (1, 26)."""
 	if not find_tool(GO):
 		skip("no go")
 	match = re.search(r"go(\d+)\.(\d+)", go("version").out)
@@ -28,7 +28,7 @@ def go_build(name, variant="", ldflags="", args=()):
 	target = os.path.join(PROGRAMS, "go%d.%d-%s%s" % (*version, name, "-" + variant if variant else ""))
 	with building():
 		if is_older(target, [os.path.join(folder, file) for file in os.listdir(folder)]):
-			if version >= (1, 23): # systemstack is not for everybody since
+			if version >= (1, 23): # systemstack is restricted since then
 				ldflags += " -checklinkname=0"
 			built = go("build", "-o", target, "-ldflags", ldflags, *args, ".", cwd=folder)
 			check(built.code == 0, lambda: "go build: %s" % built)

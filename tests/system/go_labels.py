@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The labels that Go programs give to their goroutines by runtime/pprof: in stopped threads, read by the code that the kernel side runs, and in profiles, against what the
-program says that it gave. SONDE_GO: go_build.py; 1.23 and older keep labels in a map, 1.24 and newer in a list."""
+"""The labels that Go programs give their goroutines by runtime/pprof: in stopped threads, read by the code that runs on the kernel side, and in
+profiles, against what the program reports. SONDE_GO: see go_build.py. Go 1.23 and older keep labels in a map, 1.24 and newer in a list."""
 import collections
 import json
 import os
@@ -12,12 +12,12 @@ from harness import Program, check, check_equal, find_tool, need_bpf, run, run_t
 
 DUMP = os.environ.get("GO_LABELS_DUMP", "")
 MAX_LABELS, KEY_BYTES, TEXT_BYTES = 8, 32, 64
-# Who calls main.first and main.second, which have no frame pointer of their own above main.leaf.
+# The callers of main.first and main.second, which have no frame pointer of their own above main.leaf.
 CALLERS = {"main.changes.func1": "main.first", "main.changes.func2": "main.second"}
 
 
 class LabelledProgram(Program):
-	"""Its .labels are {function: {key: value}}, as it gave them."""
+	"""Its .labels are {function: {key: value}}, as it set them."""
 
 	def __init__(self, path, *args, seconds=60):
 		super().__init__(None, *args, seconds=seconds, path=[path])
@@ -35,7 +35,7 @@ def cut(text, size):
 
 
 def dumped(labels):
-	"""As go_labels_dump prints them."""
+	"""Formats labels as go_labels_dump prints them."""
 	kept = sorted(labels.items())[:MAX_LABELS]
 	text = ",".join("%s=%s" % (cut(key, KEY_BYTES), cut(value, TEXT_BYTES)) for key, value in kept)
 	return (text or "-") + ("+%d" % (len(labels) - MAX_LABELS) if len(labels) > MAX_LABELS else "")
@@ -55,7 +55,7 @@ def check_stopped(name, rounds):
 	for line in found.out.splitlines():
 		function, _, labels = line.partition(" ")
 		function = CALLERS.get(function, function)
-		if function in want: # main.changes gives labels and takes them away
+		if function in want: # main.changes sets and removes labels
 			check(labels == want[function], lambda: "%s has %s, not %s" % (function, want[function], labels))
 			seen[function] += 1
 	check(set(seen) == set(want) and min(seen.values()) > 3, lambda: "seen: %s" % seen)
@@ -64,13 +64,13 @@ def check_stopped(name, rounds):
 
 @test
 def stopped_threads():
-	"""In system calls, too, and of goroutines that are given other labels all the time."""
+	"""Labels are right in system calls too, and in goroutines whose labels change all the time."""
 	return check_stopped("labels", 80)
 
 
 @test
 def stopped_threads_in_c():
-	"""And in Go that C called."""
+	"""Labels are right also in Go code called from C."""
 	if not find_tool("gcc"):
 		skip("no gcc")
 	return check_stopped("labels_c", 50)
@@ -79,7 +79,7 @@ def stopped_threads_in_c():
 # --- in profiles -----------------------------------------------------------------------------------------------------------------------
 
 FORMATS = ("json", "pb.gz", "jsonl", "otlp")
-OF_OTLP = {"host.name", "process.executable.name"} # attributes of resources: to whom reads them all the same
+OF_OTLP = {"host.name", "process.executable.name"} # resource attributes, read along with the labels
 
 
 def mark_cut(text, size):
@@ -87,7 +87,7 @@ def mark_cut(text, size):
 
 
 def shown(labels):
-	"""As a profile has them."""
+	"""Formats labels as a profile has them."""
 	kept = sorted(labels.items())[:MAX_LABELS]
 	found = [(mark_cut(key, KEY_BYTES), mark_cut(value, TEXT_BYTES)) for key, value in kept]
 	return tuple(sorted(found + ([("labels_left_out", len(labels) - MAX_LABELS)] if len(labels) > MAX_LABELS else [])))
@@ -103,7 +103,7 @@ def read_json(path):
 
 
 def names_of(report, sample):
-	"""Leaf first."""
+	"""Returns names, leaf first."""
 	stack = report["stacks"][sample["user_stack"]] if sample["user_stack"] is not None else []
 	return [report["functions"][report["frames"][frame]["function"]]["name"] for frame in stack]
 
@@ -145,7 +145,7 @@ def count_labels(samples, labels_of):
 
 
 def check_go_shows(path, want):
-	"""`want`: {labels: samples}. google/pprof adds up each value of a key."""
+	"""Checks that Go's pprof shows `want`: {labels: samples}. google/pprof sums each value of a key."""
 	told = go("tool", "pprof", "-sample_index=samples", "-tags", path)
 	check(told.code == 0, lambda: str(told))
 	found, key = collections.Counter(), ""
@@ -180,7 +180,7 @@ def in_profiles():
 
 @test
 def in_profiles_of_c():
-	"""And of Go that C called."""
+	"""Labels are right in profiles of Go code called from C, too."""
 	if not find_tool("gcc"):
 		skip("no gcc")
 	return sample_labels("labels_c", 50)[1]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of greenlets: tests/programs/greenlets.py and gevent_server.py, which tell what they have, and every sample of them. Each greenlet's stack begins where it was started, and what stands in the memory behind
-that is another's. SONDE_GREENLET_PYTHONS=path:path... says which interpreters; else the machine's own, with the greenlet that its packages have."""
+"""Stacks of greenlets: tests/programs/greenlets.py and gevent_server.py report their stacks, and every sample is compared with them. Each greenlet's
+stack begins where the greenlet was started; the memory behind it belongs to another. SONDE_GREENLET_PYTHONS=path:path... selects the interpreters;
+the default is the machine's own, with the greenlet of its packages."""
 import collections
 import json
 import os
@@ -18,13 +19,14 @@ def is_begin(name):
 
 
 def python_error(chain, told):
-	"""None when the frames are one of the stacks, or the first of one: what a function does before it calls the next, and behind that. What is a library's was not told."""
+	"""Returns None when the frames are one of the reported stacks or a prefix of one: a function before or after its call of the next.
+	Stacks of libraries are not reported."""
 	is_told = chain[-1] in told["through_c"]
 	return None if not is_told or any(stack[:len(chain)] == chain for stack in told["stacks"]) else "Python's are " + ";".join(chain)
 
 
 def root_error(frames, places, is_main):
-	"""None when the native frames below Python's are those of a process, or those of a greenlet."""
+	"""Returns None when the native frames below Python's are a process's, or a greenlet's."""
 	root = [frame[1] for frame in frames[:places[0]]]
 	if is_main and (root[:1] != ["_start"] or any(map(is_begin, root))):
 		return "the main greenlet stands on " + ";".join(root)
@@ -34,7 +36,7 @@ def root_error(frames, places, is_main):
 
 
 def order_error(frames, places, told, version):
-	"""None when native frames are where C is, and nowhere else."""
+	"""Returns None when native frames are where C is, and nowhere else."""
 	for before, after in zip(places, places[1:]):
 		through_c = any(frame[0] == "native" for frame in frames[before + 1:after])
 		if through_c != (told["through_c"].get(frames[after][1], through_c) or version < (3, 11)):
@@ -45,10 +47,10 @@ def order_error(frames, places, told, version):
 
 
 def stack_error(frames, told, version):
-	"""None: right; else what is wrong."""
+	"""Returns None if the stack is right, else what is wrong."""
 	places = [i for i, frame in enumerate(frames) if frame[0] == "python"]
 	chain = [frames[i][1] for i in places]
-	if not chain: # between two greenlets: one that has none yet, or any more
+	if not chain: # between two greenlets: one that has no Python frames yet, or none any more
 		return None if is_begin(frames[0][1]) else "no Python frame above " + ";".join(frame[1] for frame in frames[:9])
 	return python_error(chain, told) or root_error(frames, places, chain[0] == "<module>") or order_error(frames, places, told, version)
 
@@ -61,7 +63,7 @@ ENOUGH = 300 # samples that are right
 
 
 def compared(python, program, env):
-	"""(right, marked, {what is wrong: samples}) of a recording, or of several where a loaded machine gives few samples."""
+	"""Returns (right, marked, {what is wrong: samples}) of a recording, or of several when a loaded machine gives few samples."""
 	right, marked, wrong = 0, collections.Counter(), collections.Counter()
 	for _ in range(4):
 		found = recorded(python, program, env)
@@ -74,7 +76,7 @@ def compared(python, program, env):
 
 
 def recorded(python, program, env):
-	"""The same of one recording."""
+	"""The same for one recording."""
 	counts = collections.Counter()
 	wrong = collections.Counter()
 	version = version_of(python)

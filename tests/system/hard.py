@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the hard cases (hard_*.py) share: builds of their own, stacks in which marks are told from functions, patterns of stacks."""
+"""Shared by the tests of the hard cases (hard_*.py): their own builds, stacks in which marks are distinct from functions, patterns of stacks."""
 import os
 import re
 
@@ -15,11 +15,12 @@ FRAME_POINTERS = [flag for flag in CFLAGS if flag != "-fomit-frame-pointer"] + [
 
 NAMELESS = r"\[[^\];]+\]"
 START = r"_start;(?:(?:%s);){1,2}" % LIBC_START
-SIGNAL = r"(?:__restore_rt|%s)" % NAMELESS # the frame of the kernel's, which returns from the handler
+SIGNAL = r"(?:__restore_rt|%s)" % NAMELESS # the kernel's frame that returns from the handler
 
 
 def made(name, *argv, needs=()):
-	"""The path of a program of that name, built by this command (to which -o and the path are added) unless it is newer than all sources."""
+	"""Returns the path of a program of that name. This command (to which -o and the path are added) builds it unless it is newer than all
+	sources."""
 	target = os.path.join(PROGRAMS, name)
 	with building():
 		if is_older(target, [os.path.join(SOURCES, file) for file in os.listdir(SOURCES)] + list(needs)):
@@ -39,7 +40,7 @@ def with_gcc(name, file, *flags, compiler="gcc", libraries=()):
 
 
 def stacks_of(report):
-	"""parse_json(), where a mark begins with an exclamation mark: a function without a name is written in brackets, too."""
+	"""parse_json(), but a mark begins with an exclamation mark: a function without a name is in brackets, too."""
 	for frame in report["frames"]:
 		if frame["kind"] in ("mark", "missed"):
 			function = dict(report["functions"][frame["function"]])
@@ -49,29 +50,29 @@ def stacks_of(report):
 
 
 def report_of(*args):
-	"""The JSON report of a run."""
+	"""Returns the JSON report of a run."""
 	need_bpf()
 	return record("profile", "-F", FREQ_HZ, *args)[0]
 
 
 def profile(pid, seconds=SECONDS):
-	"""The stacks of a running process; for longer where others leave it little time."""
+	"""Returns the stacks of a running process; records longer when others leave it little time."""
 	stacks = stacks_of(report_of("-p", pid, seconds))
 	return stacks if total(stacks) >= ENOUGH else stacks_of(report_of("-p", pid, 8 * seconds))
 
 
 def profile_machine(comms, seconds=SECONDS):
-	"""The stacks of threads of these names."""
+	"""Returns the stacks of threads of these names."""
 	return [stack for stack in stacks_of(report_of(seconds)) if stack.comm in comms]
 
 
 def profile_command(comms, *command):
-	"""The stacks of threads of these names in a command, from its start to its end."""
+	"""Returns the stacks of threads of these names in a command, from its start to its end."""
 	return [stack for stack in stacks_of(report_of("--", *command)) if stack.comm in comms]
 
 
 def like(pattern):
-	"""For check_exact: what is wrong with a stack whose user frames, joined with semicolons, are not this."""
+	"""For check_exact: returns what is wrong if a stack's user frames, joined with semicolons, do not match the pattern."""
 	compiled = re.compile(pattern)
 	def error_of(stack):
 		return None if compiled.fullmatch(";".join(stack.user)) else "is not as wanted"
@@ -80,7 +81,8 @@ def like(pattern):
 
 
 def chain_pattern(chain, *functions):
-	"""Of a chain that the program printed, from _start on. `functions`: frames that are put in, as (behind which function, pattern)."""
+	"""Returns the pattern of a chain that the program printed, from _start on. `functions`: frames to insert, as (behind which function,
+	pattern)."""
 	words = [re.escape(name) for name in chain]
 	for behind, pattern in functions:
 		words.insert(chain.index(behind) + 1, pattern)
@@ -88,7 +90,7 @@ def chain_pattern(chain, *functions):
 
 
 def merged(stacks):
-	"""The same without what only kernel frames tell apart: that is not what these tests are about."""
+	"""Merges stacks that differ only in kernel frames, which these tests do not check."""
 	counts = {}
 	for stack in stacks:
 		key = (stack.comm, tuple(stack.user), bool(stack.kernel), stack.pid)
@@ -97,7 +99,7 @@ def merged(stacks):
 
 
 def exact(stacks, error_of, minimum=0.99, at_least=60):
-	"""check_exact(), as a note. With SONDE_TEST_STRICT=1 in the environment the last hundredth is listed, too."""
+	"""Runs check_exact() and returns a note. With SONDE_TEST_STRICT=1 in the environment, the remaining hundredth is listed too."""
 	try:
 		share = check_exact(merged(stacks), error_of, minimum=1.0 if os.environ.get("SONDE_TEST_STRICT") else minimum, at_least=at_least)
 	except Failure as failure:
@@ -106,8 +108,8 @@ def exact(stacks, error_of, minimum=0.99, at_least=60):
 
 
 def witness(pid, pattern):
-	"""The pattern is what perf's DWARF stacks look like, too, as far as its dump of the stack reaches; in a hundredth of the dynamic linker's it is wrong itself.
-	A note."""
+	"""perf's DWARF stacks match the pattern too, as far as its dump of the stack reaches; perf itself is wrong in a hundredth of the dynamic
+	linker's. Returns a note."""
 	seen = perf_stacks(pid)
 	if len(seen) < ENOUGH / 3:
 		seen = perf_stacks(pid, seconds=6)
@@ -118,13 +120,13 @@ def witness(pid, pattern):
 
 
 def share_of(stacks, pattern):
-	"""The share of the samples whose stack has the pattern somewhere."""
+	"""Returns the share of the samples whose stack has the pattern somewhere."""
 	found = total([stack for stack in stacks if re.search(pattern, ";".join(stack.user))])
 	return found / max(1, total(stacks))
 
 
 def check_seen(stacks, pattern, minimum):
-	"""What a test is about has to be in the samples, or it says nothing."""
+	"""The subject of a test must be in the samples, or the test proves nothing."""
 	share = share_of(stacks, pattern)
 	check(share >= minimum, lambda: "only %.1f %% of the samples are in %s\n%s" % (share * 100, pattern, "\n".join(map(str, stacks[:10]))))
 	return ", %.0f %% there" % (share * 100)

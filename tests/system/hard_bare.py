@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The hard cases of native unwinding, part 4: code with neither tables nor frame pointers. A stack may end early there, in one mark; of what it shows, leaf
-first, each frame is the true caller of the one before."""
+"""The hard cases of native unwinding, part 4: code with neither tables nor frame pointers. A stack may end early there, in one mark. Each frame that is
+shown, leaf first, is the true caller of the one before."""
 from hard import FRAME_POINTERS, NO_TABLES, exact, made, profile, share_of, source
 from harness import CFLAGS, Failure, Program, build, check, entry_error, need_bpf, run, run_tests, scratch, test
 
@@ -9,7 +9,7 @@ DEPTH = 30
 
 
 def honest_error(chain):
-	"""The stack may end early, but then in one mark; what is shown of it is true."""
+	"""The stack may end early, but then in one mark; every frame shown is true."""
 	def error_of(stack):
 		marks = [name for name in stack.user if name.startswith("!")]
 		own = stack.user[stack.user.index("main"):] if "main" in stack.user else stack.user
@@ -17,7 +17,7 @@ def honest_error(chain):
 			return "no mark, and not the whole chain" if own != chain or entry_error(stack.user[:stack.user.index("main")]) else None
 		if len(marks) > 1 or not stack.user[0].startswith("!"):
 			return "marks where none should be"
-		if chain[0] in stack.user: # the instructions ahead told all callers: only that the outermost is the root cannot be known
+		if chain[0] in stack.user: # emulation of the code that follows found all callers: only that the outermost is the root is unknown
 			at = stack.user.index(chain[0])
 			start = entry_error(stack.user[1:at]) if chain[0] == "main" else stack.user[1] != "_start"
 			return "shows a false caller" if start or stack.user[at:] != chain else None
@@ -67,7 +67,7 @@ def bare_assembly_leaf_with_an_old_frame_in_rbp():
 
 @test
 def bare_assembly_with_its_callers_frame_in_rbp():
-	"""The C code around it has frame pointers, and the assembly leaves rbp alone."""
+	"""The C code around it has frame pointers, and the assembly does not change rbp."""
 	return bare("leaf", "kept", "-fno-omit-frame-pointer")
 
 
@@ -77,7 +77,7 @@ def bare_assembly_leaf_with_its_callers_frame_in_rbp():
 
 
 def without_tables(name, path):
-	"""A copy of the program without call frame information."""
+	"""Makes a copy of the program without call frame information."""
 	target = scratch(name)
 	check(run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", "-R", ".gcc_except_table", path, target]).code == 0, "objcopy")
 	return target

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The hard cases of native unwinding, part 1: ways in which control goes that are no plain call. Stubs, late binding, signal handlers, the vdso, exceptions,
-longjmp, coroutines, tail calls, recursion."""
+"""The hard cases of native unwinding, part 1: control flow other than a plain call. Stubs, late binding, signal handlers, the vdso, exceptions, longjmp,
+coroutines, tail calls, recursion."""
 import re
 
 from hard import (NAMELESS, SIGNAL, START, chain_pattern, check_seen, exact, like, profile, with_gcc, witness)
@@ -34,7 +34,7 @@ def stubs_bound_early():
 
 @test
 def stubs_bound_late():
-	"""After the first round they are bound."""
+	"""After the first round the stubs are bound."""
 	return stubs_bound("lazy", "-Wl,-z,lazy")
 
 
@@ -45,7 +45,7 @@ def stubs_for_indirect_branch_tracking():
 
 @test
 def late_binding_in_flight():
-	"""_dl_runtime_resolve keeps its frame in rbx. What it calls is the dynamic linker's, and it jumps into what it found."""
+	"""_dl_runtime_resolve keeps its frame in rbx. Its callees are in the dynamic linker, and it jumps to the function that it found."""
 	resolver = r"(?:_dl_\w+|\[ld-linux[^\];]*\])"
 	inner = r"(?:_dl_\w+|do_lookup_x|check_match|strcmp|dl_\w+|\w*(hash|compare|cmp)\w*|\[ld-linux[^\];]*\])"
 	pattern = START + r"main;outer;stub_loop(;(stub_\d\d|stub_\d\d@plt|_init|\[stubs[^\];]*\])|;%s(;%s){0,6})?" % (resolver, inner)
@@ -70,7 +70,7 @@ def handler_on_another_stack():
 
 @test
 def handler_in_a_handler():
-	"""On an alternate stack, which a system call was interrupted for; then one on an undefined instruction."""
+	"""A handler on an alternate stack, which interrupted a system call; then one for an undefined instruction."""
 	need_bpf()
 	with Program("handlers", "nested") as program:
 		check(program.chains["handlers"] == "main;outer;raw_reader;on_timer;trigger;on_trap;handler_leaf".split(";"), "another chain")
@@ -100,7 +100,7 @@ def handler_on_the_vdso():
 
 @test
 def handlers_that_return():
-	"""In rt_sigreturn the pc stands behind the last instruction of the code that returns from handlers."""
+	"""In rt_sigreturn the pc is behind the last instruction of the code that returns from handlers."""
 	need_bpf()
 	with Program("handlers", "return") as program:
 		stacks = profile(program.pid, 2)
@@ -110,7 +110,7 @@ def handlers_that_return():
 
 @test
 def handlers_at_any_instruction():
-	"""The handler has half of the time; what it interrupted is one of eight nested functions, wherever."""
+	"""The handler takes half of the time; it interrupts one of eight nested functions at any instruction."""
 	need_bpf()
 	pattern = START + r"main;outer;storm(;busy){0,8}(;%s(;on_timer(;storm_leaf)?)?)?" % SIGNAL
 	with Program("handlers", "storm") as program:
@@ -133,7 +133,7 @@ def vdso():
 
 @test
 def exceptions_in_flight():
-	"""Down to the throw there are 20 deep(); the unwinder of the language runs below it, and below landing pads."""
+	"""There are 20 deep() down to the throw; below it, and below landing pads, runs the unwinder of the language."""
 	need_bpf()
 	throw_loop = START + r"main;throw_loop(?:\.cold)?"
 	unwinder = r"(?:;(?!main|throw_loop|deep|thrower|!)[^;]+){1,14}"
@@ -167,7 +167,7 @@ COROUTINE = {"red": r"red(;red_deep){10};red_leaf", "green": "green;green_deep;g
 
 @test
 def coroutines():
-	"""Each has a stack of its own, whose root is the function that makecontext was given: nobody has called it."""
+	"""Each coroutine has its own stack, whose root is the function passed to makecontext: it has no caller."""
 	need_bpf()
 	with Program("coroutines", "burn") as program:
 		stacks = [stack for stack in profile(program.pid, 2) if stack.comm in COROUTINE]
@@ -177,7 +177,7 @@ def coroutines():
 
 @test
 def coroutines_that_switch():
-	"""Most of the time is spent in the switch itself. Whatever is shown must be possible."""
+	"""Most of the time is spent in the switch itself. Every stack shown must be possible."""
 	need_bpf()
 	with Program("coroutines", "switch") as program:
 		stacks = profile(program.pid)
@@ -189,7 +189,8 @@ def coroutines_that_switch():
 
 @test
 def stacks_made_by_hand():
-	"""A 0 where pages end, and code that ends the process, are what a stack begins with; another 0, and an address that stands behind no call, end it with a mark."""
+	"""A stack begins with a 0 where pages end, or with code that ends the process. Any other 0, and an address that is not behind a call,
+	end it with a mark."""
 	need_bpf()
 	mark = r"!\[no return address\];"
 	wanted = {"top": "top;top_leaf", "end": "end;end_leaf", "low": mark + "low;low_leaf", "midst": mark + "midst;midst_leaf"}
@@ -228,7 +229,7 @@ def cut_error(chain):
 
 @test
 def recursion_10000_deep():
-	"""The leaf end and the 128 frames of the root end are there, and one mark between them."""
+	"""The leaf end and the 128 frames of the root end are shown, with one mark between them."""
 	need_bpf()
 	with Program("chain", 10000) as program:
 		chain = program.chains["chain"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The hard cases of native unwinding, part 2: where the code came from. Stripped and static files, musl, files that change, are gone or stand in another
-namespace, and code with frame pointers and no tables."""
+"""The hard cases of native unwinding, part 2: where the code came from. Stripped and static files, musl, files that change, are deleted or are in
+another namespace, and code with frame pointers and no tables."""
 import atexit
 import bisect
 import contextlib
@@ -22,7 +22,7 @@ DEPTH = 30
 # --- no names ----------------------------------------------------------------------------------------------------------------------
 
 def functions_by_address(path):
-	"""(addresses, names) of a file that is not stripped."""
+	"""Returns (addresses, names) of a file that is not stripped."""
 	symbols = []
 	for line in run(["nm", path]).out.splitlines():
 		address, kind, name = line.rjust(16).split(None, 2) if len(line.split()) == 3 else ("", "", "")
@@ -33,19 +33,19 @@ def functions_by_address(path):
 
 
 def named_again(report, file, whole):
-	"""Gives the functions of a stripped file the names that they have in the file it was made from."""
+	"""Gives the functions of a stripped file the names that they have in the original file."""
 	addresses, names = functions_by_address(whole)
 	for frame in report["frames"]:
 		mapping = report["mappings"][frame["mapping"]] if frame["mapping"] is not None else None
 		if mapping and os.path.basename(mapping["path"]) == os.path.basename(file):
-			at = bisect.bisect_right(addresses, int(frame["address"], 16) - 1) - 1 # as all are return addresses, or not at a function's start
+			at = bisect.bisect_right(addresses, int(frame["address"], 16) - 1) - 1 # all are return addresses, or not at a function's start
 			report["functions"].append({"name": names[at] if at >= 0 else "[none]"})
 			frame["function"] = len(report["functions"]) - 1
 	return stacks_of(report)
 
 
 def stripped(variant, at_root=None):
-	"""The names are gone: the frames' addresses have to be those of the chain."""
+	"""Without names, the frames' addresses must be those of the chain."""
 	need_bpf()
 	whole = build("chain", variant)
 	path = scratch("chain-stripped-" + variant)
@@ -76,7 +76,7 @@ def stripped_static_pie_program():
 
 # --- musl --------------------------------------------------------------------------------------------------------------------------
 
-# The C library has no tables: main's caller there has rows that were read off its code, up to _start. That one may be reached by jumps only.
+# The C library has no tables: main's caller there has rows that were read off its code, up to _start. That code may be reached only by jumps.
 MUSL_START = r"_start;(?:_start_c;)?(?:__libc_start_main;|libc_start_main_stage2;|\[(?:ld-musl|libc\.so|chain|handlers)[^\];]*\];)*"
 # The shared library exports no name for it.
 MUSL_SIGNAL = r"(?:__restore(?:_rt)?|%s)" % NAMELESS
@@ -106,7 +106,7 @@ def musl_static_program():
 
 
 def musl_handler(name, *flags):
-	"""The code that returns from a handler has no call frame information there."""
+	"""The code that returns from a signal handler has no call frame information there."""
 	with Program("handlers", "raw", path=[musl(name, "handlers.c", *flags)]) as program:
 		chain = next(iter(program.chains.values()))
 		chain.insert(chain.index("raw_reader") + 1, MUSL_SIGNAL)
@@ -125,7 +125,7 @@ def musl_static_signal_handler():
 
 @test
 def musl_static_handlers_that_return():
-	"""As of the C library with tables (hard_control.py), but what stands behind the last instruction here is another function."""
+	"""As for the C library with tables (hard_control.py), but here another function follows the last instruction."""
 	with Program("handlers", "return", path=[musl("handlers-musl-static", "handlers.c", "-static")]) as program:
 		stacks = profile(program.pid, 2)
 	return exact(stacks, like(MUSL_START + "main;outer;killer(;%s(;on_usr2)?)?" % MUSL_SIGNAL))
@@ -140,7 +140,7 @@ def reload_libraries(blue_room=200):
 
 @test
 def libraries_that_come_and_go():
-	"""Two libraries in turn at the same addresses, 20 ms each. The thread's name says which one it is in."""
+	"""Two libraries alternate at the same addresses, 20 ms each. The thread's name says which one it is in."""
 	need_bpf()
 	libraries = reload_libraries()
 	with subprocess.Popen([build("reload"), "3", "20", *libraries], stdout=subprocess.PIPE, text=True) as process:
@@ -150,12 +150,12 @@ def libraries_that_come_and_go():
 		same, nr = map(int, re.search(r"same (\d+) of (\d+)", process.communicate()[0]).groups())
 	check(same > nr * 0.9, "the libraries come to other addresses (%d of %d): this test says nothing" % (same, nr))
 	check({stack.comm for stack in stacks} == set(chains), "not both are there")
-	around = START + r"main;reload_loop;visit(;prctl)?" # the name is given before the call and taken back after it
+	around = START + r"main;reload_loop;visit(;prctl)?" # the name is set before the call and reset after it
 	return exact(stacks, lambda stack: like(around)(stack) and chain_error(stack, chains[stack.comm])) + ", %d times" % nr
 
 
 def late_error(chains, colours):
-	"""The stack may end early, in a mark, but has no function of the library that is not there."""
+	"""The stack may end early, in a mark, but contains no function of the library that is not loaded."""
 	def error_of(stack):
 		if any(frame.startswith(colours[stack.comm]) for frame in stack.user):
 			return "shows the other library"
@@ -187,18 +187,18 @@ def while_sonde_is_kept_waiting(libraries):
 
 @test
 def libraries_that_come_and_go_while_sonde_is_kept_waiting():
-	"""sonde is stopped for 50 ms at a time: it hears of a library when the next one has its place already."""
+	"""sonde is stopped for 50 ms at a time: it learns of a library when the next one is already at its address."""
 	return while_sonde_is_kept_waiting(reload_libraries())
 
 
 @test
 def libraries_of_the_same_code_while_sonde_is_kept_waiting():
-	"""The same, but nothing in the stacks tells the two libraries apart: each address in the one is an address in the other."""
+	"""The same, but the stacks do not distinguish the two libraries: each address in one is an address in the other."""
 	return while_sonde_is_kept_waiting(reload_libraries(24))
 
 
 def remapped(way, copy):
-	"""Code whose memory is another one now. Mappings that are closed or moved are not told of, but what becomes executable is."""
+	"""The code's memory is replaced. The kernel does not report closed or moved mappings, but it reports what becomes executable."""
 	need_bpf()
 	whole = START + "main;remap_runs;reload_entry;red_middle;red_leaf"
 	stacks = profile_command(("file", "copy", "code"), build("remap"), 5, way, reload_libraries()[0])
@@ -228,7 +228,7 @@ def text_that_is_moved_away():
 
 @test
 def library_replaced_on_disk():
-	"""Before sonde starts: what is mapped is no longer what stands there. While it runs: the same."""
+	"""Before sonde starts, the file on disk is no longer what is mapped. Then the same while sonde runs."""
 	need_bpf()
 	build("library")
 	notes = []
@@ -266,7 +266,7 @@ def program_deleted():
 # --- other namespaces ----------------------------------------------------------------------------------------------------------------
 
 def descendant(pid, comm):
-	"""The process of that name among the children, and theirs, of pid, as we see it."""
+	"""Returns the process of that name among the descendants of pid, as seen from our namespace."""
 	stop = time.monotonic() + 10
 	while time.monotonic() < stop:
 		pids = [pid]
@@ -283,7 +283,7 @@ def descendant(pid, comm):
 
 
 def elsewhere(script, *, comm, words=()):
-	"""A chain that a shell script starts: its stacks."""
+	"""Returns the stacks of a chain that a shell script starts."""
 	need_bpf()
 	with Program("chain", DEPTH, path=[*words, "sh", "-ec", script, "sh"]) as program:
 		pid = descendant(program.process.pid, comm)
@@ -291,8 +291,8 @@ def elsewhere(script, *, comm, words=()):
 
 
 def unshared(place):
-	"""The words before a command that runs it in namespaces of its own for mounts and processes. Where the root directory is no mount point (in a chroot), what is mounted
-	there may be seen here, too: it is taken away in the end."""
+	"""Returns the command prefix that runs a command in its own mount and pid namespaces. Where the root directory is no mount point (in a
+	chroot), its mounts may be visible here too: they are removed at the end."""
 	words = ["unshare", "-m", "-p", "-f", "--kill-child"]
 	if run([*words, "true"]).code:
 		words += ["--propagation", "unchanged"]
@@ -304,7 +304,7 @@ def unshared(place):
 
 @test
 def program_of_another_mount_and_pid_namespace():
-	"""Its file stands in a file system that is mounted there only; over it, here, stands another file of the same path."""
+	"""Its file is in a file system that is mounted only there; here, another file has the same path."""
 	place = fresh_folder("island")
 	shutil.copy(build("crowd"), os.path.join(place, "hidden"))
 	words = unshared(place)
@@ -314,7 +314,7 @@ def program_of_another_mount_and_pid_namespace():
 
 
 def root_directory(name):
-	"""A root directory with the program chain as /bin/caged, and what it needs."""
+	"""Makes a root directory with the program chain as /bin/caged, and what it needs."""
 	root = scratch(name)
 	program = build("chain")
 	needs = re.findall(r"(/\S+)", "\n".join(line.split("=>")[-1] for line in run(["ldd", program]).out.splitlines() if "/" in line))
@@ -329,7 +329,7 @@ def root_directory(name):
 
 @test
 def program_in_a_chroot():
-	"""/proc/PID/maps shows the paths as we see them, /proc/PID/root leads to where they are not."""
+	"""/proc/PID/maps shows the paths as we see them; below /proc/PID/root these paths do not exist."""
 	if os.geteuid() != 0:
 		skip("not root")
 	root = root_directory("jail")
@@ -339,7 +339,7 @@ def program_in_a_chroot():
 
 @test
 def program_in_a_chroot_of_another_mount_namespace():
-	"""As a container has it: the root directory is a file system of its own, and no path leads there from here."""
+	"""As in a container: the root directory is a file system of its own, and no path leads there from here."""
 	if os.geteuid() != 0:
 		skip("not root")
 	root, place = root_directory("cell"), fresh_folder("mount")

@@ -11,7 +11,7 @@ def by_comm(chains):
 
 @test
 def forked_before():
-	"""The child of a child; both were there before, and have no mapping events of their own."""
+	"""The child of a child. Both existed before the recording, and have no mapping events of their own."""
 	need_bpf()
 	with Program("forks", "fork") as program:
 		stacks = profile_machine(program.chains)
@@ -20,7 +20,7 @@ def forked_before():
 
 @test
 def forked_meanwhile():
-	"""From its first instruction on; a process that lives for 2 s is known for all but its start."""
+	"""Known from its first instruction on; a process that lives for 2 s is known for all but its start."""
 	need_bpf()
 	chains = {"grandchild": "main;parent;child;grandchild;grandchild_leaf".split(";")}
 	return exact(profile_command(chains, build("forks"), 2, "fork"), by_comm(chains))
@@ -28,7 +28,7 @@ def forked_meanwhile():
 
 @test
 def vforked():
-	"""A child that has its parent's memory and a number of its own, for 200 ms each. The thread gets its name just before its leaf spins."""
+	"""A child shares its parent's memory under its own process id, for 200 ms each. The thread gets its name just before its leaf spins."""
 	need_bpf()
 	stacks = profile_command({"borrower"}, build("forks"), 2, "vfork")
 	return exact(stacks, like(START + "main;parent;borrower;borrower_leaf(;(__)?(prctl|setitimer))?"))
@@ -36,7 +36,7 @@ def vforked():
 
 @test
 def crowd():
-	"""200 threads, nearly all of them are hit."""
+	"""200 threads, nearly all of which are sampled."""
 	need_bpf()
 	with Program("crowd") as program:
 		check(len(program.chains) == 200, "there are %d threads" % len(program.chains))

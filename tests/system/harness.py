@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the system tests stand on: run sonde, run workloads whose true stack is known, compare. Standard library only.
+"""The base of the system tests: runs sonde, runs workloads whose true stack is known, and compares. Standard library only.
 
 A test file registers functions with @test and ends with run_tests() (tests/tap.py). Environment:
   SONDE                the program under test (default: build/sonde of this checkout)
@@ -47,7 +47,7 @@ def need_bpf():
 
 
 def find_tool(*names):
-	"""The first of these programs that is installed, or None."""
+	"""Returns the first of these programs that is installed, or None."""
 	for name in names:
 		path = shutil.which(name)
 		if path:
@@ -56,18 +56,18 @@ def find_tool(*names):
 
 
 def stolen():
-	"""Seconds that a host took from this machine's CPUs until now. Whoever was on one then was on it by the clock, and not by its CPU time."""
+	"""Returns the seconds that a host has stolen from this machine's CPUs until now. Clock time includes stolen time; CPU time does not."""
 	with open("/proc/stat", encoding="ascii") as file:
 		return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def scratch(name):
-	"""A path of that name in a directory that goes away with this process."""
+	"""Returns a path of that name in a directory that is removed when this process ends."""
 	return os.path.join(SCRATCH, name)
 
 
 def fresh_folder(name):
-	"""The same, an empty directory: also when a test is run again."""
+	"""The same for an empty directory, also when a test runs again."""
 	path = scratch(name)
 	shutil.rmtree(path, ignore_errors=True)
 	os.makedirs(path)
@@ -94,7 +94,7 @@ def clip(text, limit=3000):
 
 
 def family(pid):
-	"""The process and its descendants, it first."""
+	"""Returns the process and its descendants, the process first."""
 	parents = {}
 	for entry in filter(str.isdigit, os.listdir("/proc")):
 		with contextlib.suppress(OSError), open("/proc/%s/stat" % entry, encoding="utf-8", errors="replace") as stat:
@@ -106,7 +106,8 @@ def family(pid):
 
 
 def where(pid):
-	"""Where a process that should have ended stands, and those that it started: state, times and kernel stack of each thread, and all user stacks as gdb sees them."""
+	"""Shows where a process that should have ended hangs, and its descendants: state, times and kernel stack of each thread, and all user
+	stacks by gdb."""
 	lines = []
 	for one in family(pid):
 		with contextlib.suppress(OSError):
@@ -126,7 +127,7 @@ def where(pid):
 
 
 def end_late(process, what, timeout):
-	"""Of a process that did not end in time: ends it, and fails with where it stood."""
+	"""Ends a process that did not end in time, and fails with where it hung."""
 	stood = where(process.pid)
 	process.kill()
 	out, err = process.communicate()
@@ -148,7 +149,7 @@ def run(argv, timeout=60, **kwargs):
 
 
 def sonde(*args, want=None, **kwargs):
-	"""Runs sonde with these arguments; `want` is the exit code that it must have."""
+	"""Runs sonde with these arguments; `want` is the required exit code."""
 	result = run([SONDE, *args], **kwargs)
 	if want is not None:
 		check(result.code == want, lambda: "sonde %s: want exit %d\n%s" % (" ".join(map(str, args)), want, result))
@@ -161,7 +162,7 @@ def load_json(path):
 
 
 def record(verb, *args, want=0, **kwargs):
-	"""Runs sonde as sonde() does, with a JSON report in scratch space: the report, and how sonde ended."""
+	"""Runs sonde as sonde() does, with a JSON report in scratch space. Returns the report, and how sonde ended."""
 	path = scratch("%s.json" % verb)
 	result = sonde(verb, "-o", path, *args, want=want, **kwargs)
 	return load_json(path), result
@@ -171,7 +172,7 @@ AUDIT = ("--audit-every", 1)
 
 
 def check_audited(report):
-	"""The report of a profile with AUDIT: nearly all of its stacks were audited, and are what libdw finds."""
+	"""In the report of a profile with AUDIT, nearly all stacks were audited and match what libdw finds."""
 	account, nr = report["account"], sum(sample["values"][0] for sample in report["samples"])
 	check(account["audited"] >= 0.8 * nr and not account["audit_differed"], lambda: "%d of %d stacks audited, %d differ" % (account["audited"], nr, account["audit_differed"]))
 
@@ -190,7 +191,7 @@ class Background:
 		return self
 
 	def wait_line(self, text, timeout=20):
-		"""Reads stderr up to and with the first line that has the text: the header says that sampling begins."""
+		"""Reads stderr up to and including the first line with the text. The header says that sampling begins."""
 		seen = b""
 		while text.encode() not in seen:
 			ready, _, _ = select.select([self.process.stderr], [], [], max(0, self.began + timeout - time.monotonic()))
@@ -223,7 +224,7 @@ def is_older(target, sources):
 
 @contextlib.contextmanager
 def building():
-	"""Test files run side by side, and want the same programs: one of them builds, the others find it built."""
+	"""Test files run side by side and need the same programs: one builds them, the others wait and find them built."""
 	os.makedirs(PROGRAMS, exist_ok=True)
 	with open(os.path.join(PROGRAMS, ".lock"), "w", encoding="ascii") as lock:
 		fcntl.flock(lock, fcntl.LOCK_EX)
@@ -264,7 +265,7 @@ def parts_of(name):
 
 
 def compile_one(argv):
-	"""Whole or not at all: what a test that was interrupted left behind would be taken for built."""
+	"""Creates the target whole or not at all: a partial file left by an interrupted test would be taken for built."""
 	at = argv.index("-o") + 1
 	target, half = argv[at], argv[at] + ".new"
 	result = run([*argv[:at], half, *argv[at + 1:]], timeout=120)
@@ -273,8 +274,8 @@ def compile_one(argv):
 
 
 class Program:
-	"""A running workload: .pid, and .chains: thread name -> [function names, root to leaf], as it says itself. `path`: what is run instead of
-	what the name says, if need be with words before it."""
+	"""A running workload: .pid, and .chains: thread name -> [function names, root to leaf], as it reports itself. `path`: the program to run
+	instead of the one built by name, if need be with words before it."""
 
 	def __init__(self, name, *args, variant="", seconds=60, path=None):
 		self.argv = [*(path or [build(name, variant)]), str(seconds), *[str(arg) for arg in args]]
@@ -303,7 +304,7 @@ class Program:
 
 
 def parse_chains(text):
-	"""The chains in the output of a workload that ran to its end."""
+	"""Returns the chains in the output of a workload that ran to its end."""
 	program = object.__new__(Program)
 	program.chains = {}
 	for line in text.splitlines():
@@ -312,14 +313,14 @@ def parse_chains(text):
 
 
 def idle_seconds():
-	"""Of all CPUs, since the start of the machine."""
+	"""Returns the idle seconds of all CPUs since boot."""
 	with open("/proc/stat", encoding="ascii") as file:
 		fields = file.readline().split()
 	return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid):
-	"""User and system time of a process so far."""
+	"""Returns user plus system time of a process so far."""
 	with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
 		fields = file.read().rpartition(")")[2].split()
 	return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -328,7 +329,7 @@ def cpu_seconds(pid):
 # --- stacks --------------------------------------------------------------------------------------------------------------------
 
 class Stack:
-	"""What was seen so many times: comm, user and kernel frames root to leaf; the process where the format has it."""
+	"""A stack and its count: comm, user and kernel frames root to leaf; the process where the format has it."""
 
 	def __init__(self, comm, user, kernel, count, pid=None):
 		self.comm, self.user, self.kernel, self.count, self.pid = comm, user, kernel, count, pid
@@ -338,7 +339,7 @@ class Stack:
 
 
 def parse_folded(text):
-	"""Of `profile -f -a`: kernel frames are those that end in _[k]."""
+	"""Parses `profile -f -a`: kernel frames end in _[k]."""
 	stacks = []
 	for number, line in enumerate(text.splitlines(), 1):
 		match = re.fullmatch(r"([^;]*)((?:;[^;]+)*) ([1-9][0-9]*)", line)
@@ -352,7 +353,7 @@ def parse_folded(text):
 
 
 def parse_json(report):
-	"""Of `--format json`."""
+	"""Parses `--format json`."""
 	names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
 
 	def frames_of(stack):
@@ -365,15 +366,15 @@ def total(stacks):
 	return sum(stack.count for stack in stacks)
 
 
-# Frames of libc around the program's own: by name where libc has symbols, else by file. Debian's libc is stripped, so its static
-# functions have none, and what is shown may then be the file in brackets.
+# Frames of libc around the program's own: by name where libc has symbols, else by file. Debian's libc is stripped: its static functions have no symbols
+# and may be shown as the file in brackets.
 LIBC_START = r"__libc_start_main(_impl)?|__libc_start_call_main|__libc_start_main@@GLIBC_\S+|generic_start_main|\[libc[^\]]*\]"
 LIBC_THREAD = r"__clone|__clone3|clone|clone3|start_thread|\[libc[^\]]*\]"
 LIBC_READ = r"__libc_read|__GI___libc_read|read|__read"
 
 
 def entry_error(frames, main_thread=True):
-	"""What is wrong with the frames between the thread's start and its first own function, or None."""
+	"""Returns what is wrong with the frames between the thread's start and its first own function, or None."""
 	if main_thread:
 		if frames[:1] != ["_start"]:
 			return "does not begin with _start"
@@ -387,7 +388,7 @@ def entry_error(frames, main_thread=True):
 
 
 def chain_error(stack, chain):
-	"""Why this stack is not the chain exactly, or None."""
+	"""Returns why this stack is not exactly the chain, or None."""
 	user, first = stack.user, chain[0]
 	if first not in user:
 		return "%s is missing" % first
@@ -400,7 +401,7 @@ def chain_error(stack, chain):
 
 
 def check_exact(stacks, error_of, minimum=0.99, at_least=100):
-	"""At least `minimum` of the samples are right by error_of(stack); what is wrong is listed. Returns the share."""
+	"""At least `minimum` of the samples are right by error_of(stack); wrong ones are listed. Returns the share."""
 	wrong, nr_wrong, nr = [], 0, total(stacks)
 	for stack in sorted(stacks, key=lambda stack: -stack.count):
 		error = error_of(stack)
@@ -412,10 +413,10 @@ def check_exact(stacks, error_of, minimum=0.99, at_least=100):
 	return 1 - nr_wrong / nr
 
 
-# --- a witness -----------------------------------------------------------------------------------------------------------------
+# --- perf as a reference -------------------------------------------------------------------------------------------------------
 
 def perf_stacks(pid, seconds=0.75, freq=399, dump_bytes=65528):
-	"""What `perf record --call-graph dwarf` sees of a process: Stacks without kernel frames, names without offsets."""
+	"""Returns what `perf record --call-graph dwarf` sees of a process: Stacks without kernel frames, names without offsets."""
 	perf = find_tool("perf")
 	if not perf:
 		skip("no perf (linux-perf)")
@@ -436,14 +437,14 @@ def perf_stacks(pid, seconds=0.75, freq=399, dump_bytes=65528):
 
 
 def perf_name(line):
-	"""Of `address name (file)`; as we do it, a frame without a symbol is named by its file."""
+	"""Parses `address name (file)`. Like sonde, it names a frame without a symbol by its file."""
 	name, _, file = line.strip().partition(" ")[2].rpartition(" (")
 	return "[%s]" % os.path.basename(file.rstrip(")")) if name == "[unknown]" else name
 
 
 def perf_error(stack, chain):
-	"""A stack of perf's may be cut at the root end (its dump is 64 KiB, its depth 127 frames), but never differ. perf leaves the arguments of C++
-	names out."""
+	"""A stack from perf may be truncated at the root end (its dump is 64 KiB, its depth 127 frames), but never differs. perf omits the
+	arguments of C++ names."""
 	own = stack.user[-len(chain):]
 	if len(stack.user) < 127 and len(own) < len(chain):
 		return "%d frames, want %d" % (len(own), len(chain))

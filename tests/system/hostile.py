@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody without rights can make sonde spend: files that he maps. Counted in bytes that are kept and read, not in seconds."""
+"""What an unprivileged user can make sonde spend by mapping files. Measured in bytes kept and read, not in seconds."""
 import os
 import re
 import struct
@@ -22,7 +22,7 @@ def section(kind, file_off, size):
 
 
 def with_names(path, nr, names_bytes):
-	"""A sparse file of so many sections, with so many bytes of names."""
+	"""Makes a sparse file with so many sections, and so many bytes of names."""
 	with open(path, "wb") as file:
 		file.write(header(8192, nr, 1, 1) + LOADED)
 		file.seek(8192)
@@ -46,7 +46,7 @@ def status_of(pid, file, word):
 
 
 def beside(folder):
-	"""MiB that sonde has in memory at most, and MiB that it reads, while nobody maps the files in the folder."""
+	"""Returns the peak memory of sonde in MiB and the MiB that it reads, while the user nobody maps the files in the folder."""
 	need_bpf()
 	with Neighbour(MAPS, *(os.path.join(folder, name) for name in os.listdir(folder))), Background("profile", "-o", scratch("hostile.json"), 30) as sonde:
 		sonde.wait_line("Sampling", timeout=120)
@@ -65,7 +65,7 @@ def names_of_sections():
 
 @test
 def names_of_many_files():
-	"""Each of them has as many as one may have: there is a sum."""
+	"""Each file has as many names as one file may have: the sum is limited too."""
 	folder = fresh_folder("names")
 	for i in range(800):
 		with_names(os.path.join(folder, "f%d" % i), 4000, 65536)

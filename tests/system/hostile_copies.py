@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files that somebody without rights holds out for others': a copy that he changes later, debug files and paths by mounts of his own. What root's sonde says of another user's process is of that user's files, and of root's."""
+"""Files that an unprivileged user passes off as others': a copy that he changes later, debug files and paths through his own mounts. What root's sonde
+shows of another user's process comes from that user's files and from root's."""
 import json
 import os
 import re
@@ -13,11 +14,11 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import CFLAGS, SOURCES, Background, Program, check, cpu_seconds, find_tool, fresh_folder, need_bpf, parse_json, run, run_tests, scratch, skip, test, total # noqa: E402
 
-STRANGER, VICTIM = 65533, 1234 # not 65534, whom other tests beside this one have refused
-BUILD_ID = os.urandom(20).hex() # or files of another run of this would be copies of ours
+STRANGER, VICTIM = 65533, 1234 # not 65534: other tests beside this one have that uid refused
+BUILD_ID = os.urandom(20).hex() # otherwise files of another run of this test would be copies of ours
 HONEST = ["main", "copied_outer", "copied_middle", "copied_inner"]
 
-# Maps the file, which begins with the bytes of another, and writes those of a third into it when it is told to.
+# Maps the file, which begins with the bytes of another, and writes the bytes of a third into it on request.
 REWRITES = """
 import mmap, os, sys
 before, after = (open(path, "rb").read() for path in sys.argv[2:])
@@ -65,7 +66,7 @@ def made(path, cfa=256, owner=0):
 
 
 def forged(path, source):
-	"""The same with other names, as long as the true ones."""
+	"""Makes the same program with other names, as long as the true ones."""
 	with open(source, "rb") as file:
 		data = file.read()
 	check(b"copied_" in data, "no names")
@@ -86,14 +87,14 @@ def run_as(uid, *argv):
 
 
 def in_own_mounts(uid, script, path):
-	"""What runs the program in a user and mount namespace of the user's own, after the script."""
+	"""Returns the command that runs the program in the user's own user and mount namespace, after the script."""
 	if run(run_as(uid, "unshare", "-Urm", "true")).code:
 		skip("users have no namespaces here")
 	return run_as(uid, "unshare", "-Urm", "sh", "-ec", script + '\nexec "$@"', "sh", path)
 
 
 class Recording(Background):
-	"""`profile`, until it is told to stop."""
+	"""`profile`, until it is stopped."""
 
 	def __init__(self, *args):
 		self.report = scratch("copies.json")
@@ -112,7 +113,7 @@ class Recording(Background):
 
 
 def let_work(*programs):
-	"""From now on, each of them uses so much of a processor."""
+	"""Waits until each has used half a second of CPU time from now on."""
 	starts = [cpu_seconds(program.pid) for program in programs]
 	for program, start in zip(programs, starts):
 		while cpu_seconds(program.pid) < start + 0.5:
@@ -134,7 +135,7 @@ def is_marked(stack):
 
 
 def check_honest(report, program):
-	"""Where it spins, its stacks are whole and have their own names; some may be marked."""
+	"""Where it spins, its stacks are whole and have its own names; some may be marked."""
 	stacks = [stack for stack in stacks_of(report, program) if re.search("copied_|stolen_", " ".join(stack.user))]
 	bad = [stack for stack in stacks if "stolen" in str(stack) or not (is_whole(stack) or is_marked(stack))]
 	check(not bad, lambda: "\n".join(map(str, bad)))
@@ -145,7 +146,8 @@ def check_honest(report, program):
 
 @test
 def frames_of_a_copy():
-	"""The table is made of the stranger's file while it has other frames; then it becomes the same as root's program, which a user starts."""
+	"""The table is built from the untrusted file while its frames differ; then the file becomes identical to root's program, which a user
+	starts."""
 	need_bpf()
 	folder = folder_of_all("frames")
 	victim, other = made(os.path.join(folder, "victim")), made(os.path.join(folder, "other"), cfa=384)
@@ -161,7 +163,7 @@ def frames_of_a_copy():
 
 @test
 def names_of_a_copy():
-	"""The stranger's file is the same as root's program until that has run; names are read later."""
+	"""The untrusted file is identical to root's program until that has run; names are read later."""
 	need_bpf()
 	folder = folder_of_all("names")
 	victim = made(os.path.join(folder, "victim"))
@@ -175,7 +177,7 @@ def names_of_a_copy():
 
 @test
 def a_user_s_own_copies_are_one():
-	"""They cost once, as before."""
+	"""Identical copies of one user are read once, as before."""
 	need_bpf()
 	folder = folder_of_all("own")
 	first = made(os.path.join(folder, "first"), owner=VICTIM)
@@ -191,7 +193,7 @@ def a_user_s_own_copies_are_one():
 
 
 def with_debug_file(folder, owner):
-	"""A program without names, the honest debug file and the forged one."""
+	"""Makes a program without names, the honest debug file and the forged one."""
 	whole = made(os.path.join(folder, "whole"))
 	tool = os.path.join(folder, "tool")
 	check(run(["strip", "-o", tool, whole]).code == 0, "strip")
@@ -211,7 +213,7 @@ def need_debug_folder():
 
 @test
 def debug_file_by_a_stranger_s_mount():
-	"""He runs root's program where he has put a debug file; a user runs it, too. Nobody else has names for it."""
+	"""The untrusted user runs root's program where he has put a debug file; another user runs it too. Neither gets names from that file."""
 	need_bpf()
 	need_debug_folder()
 	tool, _, other = with_debug_file(folder_of_all("mount"), 0)
@@ -226,7 +228,7 @@ def debug_file_by_a_stranger_s_mount():
 
 @test
 def debug_file_hidden_by_a_stranger_s_mount():
-	"""Root's debug file stands beside the program, but not where the stranger runs it."""
+	"""Root's debug file is beside the program, but hidden where the untrusted user runs it."""
 	need_bpf()
 	folder = folder_of_all("hidden")
 	tool, whole, other = with_debug_file(folder, 0)
@@ -246,7 +248,7 @@ def debug_file_hidden_by_a_stranger_s_mount():
 
 @test
 def debug_file_in_a_user_s_container():
-	"""Program and debug file are the user's, as with containers that users start: they belong together."""
+	"""Program and debug file are the user's, as in containers that users start: they belong together."""
 	need_bpf()
 	need_debug_folder()
 	tool, whole, _ = with_debug_file(folder_of_all("container"), VICTIM)
@@ -258,7 +260,8 @@ def debug_file_in_a_user_s_container():
 
 @test
 def path_by_a_stranger_s_mount():
-	"""A file of everybody's has the name that it has where we are, and not what the stranger calls it who had it first."""
+	"""A file that everybody may use keeps the path that it has in our mount namespace, not the path of the untrusted user who mapped it
+	first."""
 	need_bpf()
 	folder = folder_of_all("path")
 	tool = made(os.path.join(folder, "tool"))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files of somebody without rights that are slow to read, or never come: what they cost is his, samples go on, and the report comes. Counted in samples, and in CPU seconds of sonde
-with its workers."""
+"""Files of an unprivileged user that are slow to read, or never finish: their cost is his, samples go on, and the report is written. Counted in samples,
+and in CPU seconds of sonde and its workers."""
 import json
 import os
 import signal
@@ -14,8 +14,8 @@ from harness import SONDE, check, check_equal, fresh_folder, need_bpf, run_tests
 from hung_server import Server, compiled
 from neighbour import AS_NOBODY, MAPS, NOBODY, Neighbour
 
-RUST = "_RC0IIIC0DG1C0C0IC0IC0G17h_C00IC0" # asks for 2^60 lifetimes where nothing is printed
-CXX = "_ZN1AcvT_I" + 40 * "N1AcvT_I" + "i" + 41 * "EE" + "v" # arguments that are read twice, each of them 40 deep
+RUST = "_RC0IIIC0DG1C0C0IC0IC0G17h_C00IC0" # asks for 2^60 lifetimes, which are not printed
+CXX = "_ZN1AcvT_I" + 40 * "N1AcvT_I" + "i" + 41 * "EE" + "v" # arguments that are read twice, each nested 40 deep
 SPIN = "volatile int stop; void spin(int on) __asm__(\"%s\"); void spin(int on) { while (!stop && on) ; }\n"
 NAMES = b"\0.shstrtab\0.debug_frame\0.text\0"
 DEEP = r"""
@@ -24,7 +24,7 @@ __asm__(".text; .globl spin; .type spin, @function; spin: begin: testl %edi, %ed
 	".section .eh_frame, \"a\", @unwind; cie: .long cie_end - cie_start; cie_start: .long 0; .byte 1; .asciz \"zR\"; .uleb128 1; .sleb128 -8; .byte 16; .uleb128 1; .byte 0x1b;"
 	".byte 0x0c, 7, 8, 0x90, 1; .balign 8, 0; cie_end: .long fde_end - fde_start; fde_start: .long fde_start - cie; .long begin - .; .long end - begin; .uleb128 0;"
 	".fill 4000000, 2, 0x100e; .balign 8, 0; fde_end: .long 0; .text");
-""" # 400 frames, at each of which four million instructions tell where its caller is
+""" # 400 frames, each of which takes four million instructions to find its caller
 LOADED = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)
 MAPS_ONE = MAPS.replace("sys.argv[1:]", "sys.argv[1:2]")
 SPINS = """
@@ -46,7 +46,7 @@ def section(name, kind, flags, vaddr, file_off, size):
 
 
 def with_frames(path, size, entries=b""):
-	"""A file with a .debug_frame of that size: what is not in `entries` is a hole."""
+	"""Makes a file with a .debug_frame of that size; it is sparse except for `entries`."""
 	with open(path, "wb") as file:
 		file.write(header(4352, 4) + LOADED)
 		file.seek(4096)
@@ -59,7 +59,7 @@ def with_frames(path, size, entries=b""):
 
 
 def slow_frames(nr):
-	"""Entries of 28 bytes, each of which has a program of 1,000 bytes run anew: two of these take turns where one is remembered."""
+	"""Makes entries of 28 bytes, each with a program of 1,000 bytes that must run again: two CIEs alternate, where only one is remembered."""
 	cie = struct.pack("<II", 1020, 0xffffffff) + b"\3\0\1\x78\x10" + (b"\x0c\7\x08\x90\1" + 600 * b"\x0e\x10")[:1011]
 	return cie + cie + b"".join(struct.pack("<IIQQI", 24, i, 4096, 2000, 0) for i in (0, 1024)) * (nr // 2)
 
@@ -78,7 +78,7 @@ def his_files(folder, nr, size, entries=b""):
 
 
 class Report:
-	"""sonde's, with what it and its workers took of the processors."""
+	"""sonde's report, with the CPU time of sonde and its workers."""
 
 	def __init__(self, *args, meanwhile=lambda: None):
 		need_bpf()
@@ -117,7 +117,7 @@ def holes_cost_nothing():
 
 @test
 def slow_tables():
-	"""Of which some are there at the start, and others come while it records."""
+	"""Some slow tables are there at the start; others arrive during the recording."""
 	frames = slow_frames(400000)
 	paths = his_files("slow", 12, len(frames), frames)
 	late = Neighbour(MAPS, *paths[6:])
@@ -132,7 +132,7 @@ def slow_tables():
 
 
 def library_of(symbol, text=""):
-	"""One of his, with a function of that name."""
+	"""Makes a library of the untrusted user, with a function of that name."""
 	return his(compiled(symbol[:8] + ".so", text + SPIN % symbol, "-shared", "-fPIC"))
 
 
@@ -156,7 +156,8 @@ def cxx_name():
 
 @test
 def audited_frames_that_take_long():
-	"""libdw takes some milliseconds for each of them, and reads them twice: when it did so in sonde, the recording did not come to its end."""
+	"""libdw takes some milliseconds for each of them, and reads them twice. When sonde did this in its own process, the recording did not
+	end."""
 	with Neighbour(SPINS, his(compiled("deep.so", DEEP, "-shared", "-fPIC", "-nostdlib")), "spin") as process:
 		result = Report("-F", "199", "--audit-every", "1", "6")
 	account = result.report["account"]
@@ -169,14 +170,14 @@ def audited_frames_that_take_long():
 
 
 def beside_hung(program):
-	"""The report of two processes of his, of which one does that with a file that does not come any more."""
+	"""Returns the report of two processes of the untrusted user; one of them does this with a file whose server no longer answers."""
 	library = library_of("spin", "".join("void f%d(void) {}\n" % i for i in range(4000)))
 	with Neighbour(SPINS, library_of("other"), "other"), Server(library, "others", "last=8192") as server, Neighbour(program, os.path.join(server.directory, "lib.so"), "spin"):
 		try:
 			server.process.send_signal(signal.SIGUSR1)
 			return Report("-F", "199", "2")
 		finally:
-			server.process.kill() # then those that wait for it can be ended
+			server.process.kill() # then processes that wait for it can be ended
 
 
 def check_in_time(result):

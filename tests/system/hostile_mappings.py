@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of many mappings, of somebody without rights, beside root's sonde. Counted in requests to its proxy and in processor time against the same with few mappings, not in seconds."""
+"""Processes with many mappings, of an unprivileged user, beside root's sonde. Measured as requests to its proxy and as processor time against the same
+with few mappings, not in seconds."""
 import json
 import os
 import re
@@ -10,7 +11,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Background, check, family, fresh_folder, need_bpf, run_tests, scratch, test # noqa: E402
 from neighbour import AS_NOBODY, Neighbour # noqa: E402
 
-# As nobody: so many mappings of a file, to be run, and so many threads that sleep. Not so fast that the tests beside this one lose events of the kernel.
+# Runs as nobody: makes so many executable mappings of a file, and so many threads that sleep. It is slow enough that the tests beside this one lose no
+# kernel events.
 MAPS = """
 import ctypes, os, sys, threading, time
 file, nr_mappings, nr_threads = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2]), int(sys.argv[3])
@@ -34,7 +36,7 @@ os._exit(0)
 
 
 def requests_to_proxy(pid):
-	"""How often it waited for one; None: it was given up, as it was late with an answer."""
+	"""Returns how often the proxy waited for a request; None: sonde gave the proxy up because an answer was late."""
 	for one in family(pid):
 		with open("/proc/%d/cmdline" % one, "rb") as command, open("/proc/%d/status" % one, encoding="utf-8") as status:
 			if command.read().startswith(b"sonde-proxy\0"):
@@ -50,7 +52,7 @@ def requests_for(path, nr_mappings):
 
 @test
 def mappings_of_no_elf_file():
-	"""What the file is, is asked once, not once for each of them."""
+	"""The type of the file is requested once, not once for each mapping."""
 	need_bpf()
 	path = os.path.join(fresh_folder("mappings"), "text")
 	with open(path, "w", encoding="utf-8") as file:
@@ -74,7 +76,7 @@ def user_seconds(nr_mappings, nr_threads):
 
 @test
 def threads_of_many_mappings():
-	"""Their costs add up: they are not multiplied."""
+	"""The costs of threads and mappings add up; they do not multiply."""
 	need_bpf()
 	few, many = user_seconds(1, 2500), user_seconds(15000, 2500)
 	check(many < 3 * few + 0.3, "%.2f s of processor time for 2,500 threads and 15,000 mappings, %.2f for one mapping" % (many, few))

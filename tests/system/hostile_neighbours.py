@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Processes and files of somebody without rights, beside root's sonde: what they take is theirs, and what others get stays whole. Counted, not timed."""
+"""Processes and files of an unprivileged user beside root's sonde: their cost is charged to that user, and other users' profiles stay complete. Counted,
+not timed."""
 import json
 import os
 import re
@@ -27,13 +28,13 @@ def uleb(value):
 
 
 def entry(body):
-	"""A CIE or FDE with its length, padded with DW_CFA_nop."""
+	"""Returns a CIE or FDE with its length, padded with DW_CFA_nop."""
 	body += bytes(-(len(body) + 4) % 8)
 	return struct.pack("<I", len(body)) + body
 
 
 def frames(nr_rules, first):
-	""".eh_frame in which no two rows have the same rule: the CFA is farther and farther from rsp."""
+	"""Returns an .eh_frame in which no two rows have the same rule: the CFA moves farther and farther from rsp."""
 	cie = b"\0\0\0\0\x01zR\0\x01\x78\x10\x01\x00\x0c\x07\x08\x90\x01"
 	out = bytearray(entry(cie))
 	for start in range(0, nr_rules, ADVANCES):
@@ -48,7 +49,7 @@ def section(name, kind, flags, vaddr, file_off, size):
 
 
 def with_rules(path, nr_rules, first=0, owner=NOBODY):
-	"""A shared object that nothing was ever run of."""
+	"""Makes a shared object of which no code ever runs."""
 	eh_frame, names = frames(nr_rules, first), b"\0.shstrtab\0.eh_frame\0.text\0"
 	names_off = 4096 + len(eh_frame)
 	sections_off = (names_off + len(names) + 7) & ~7
@@ -64,7 +65,7 @@ def with_rules(path, nr_rules, first=0, owner=NOBODY):
 
 
 def profiled(seconds, *args):
-	"""The report of a run beside what is started already, and what was said at its end."""
+	"""Returns the report of a run beside what is already started, and its final messages."""
 	report = scratch("neighbours.json")
 	with Background("profile", "-o", report, *args, seconds) as background:
 		background.wait_line("Sampling", timeout=120)
@@ -74,14 +75,14 @@ def profiled(seconds, *args):
 
 
 def check_whole(report, program, minimum=0.99):
-	"""Its stacks are what it says itself. It needs rules that no other file has."""
+	"""The stacks are what the program says itself. The program needs rules that no other file has."""
 	stacks = [stack for stack in parse_json(report) if stack.pid == program.pid]
 	return "%.1f %% of %d stacks" % (100 * check_exact(stacks, lambda stack: chain_error(stack, program.chains["uncommon"]), minimum, at_least=20), total(stacks))
 
 
 @test
 def one_file_of_many_rules():
-	"""It stands in the way of nobody, and is named."""
+	"""A file with many rules gets in nobody's way, and a message names it."""
 	path = os.path.join(fresh_folder("rules"), "greedy.so")
 	with_rules(path, 70000)
 	need_bpf()
@@ -92,7 +93,7 @@ def one_file_of_many_rules():
 
 
 def greedy_files(folder, owners, nr_each, nr_rules=MAX_OF_FILE):
-	"""Files without a rule in common; their paths."""
+	"""Makes files without a rule in common; returns their paths."""
 	paths = []
 	for owner in owners:
 		for _ in range(nr_each):
@@ -103,7 +104,7 @@ def greedy_files(folder, owners, nr_each, nr_rules=MAX_OF_FILE):
 
 @test
 def many_files_of_many_rules():
-	"""Neither do those of one user nor those of many users together, as he has whom a range of ids is lent to."""
+	"""Nor do the files of one user, or of many uids together, such as a lent range of ids gives to one user."""
 	need_bpf()
 	told = []
 	for owners in [NOBODY], range(NOBODY - 12, NOBODY):
@@ -114,7 +115,7 @@ def many_files_of_many_rules():
 
 
 def beside_all_rules(folder, path, seconds):
-	"""The report of a program that comes so long after others' files, whose tables are built beside the recording."""
+	"""Returns the report of a program that starts long enough after others' files, whose tables are built during the recording."""
 	with Neighbour(MAPS, *greedy_files(folder, range(NOBODY - 12, NOBODY), 3, nr_rules=1000)), \
 			Background("profile", "-F", 499, "--no-unwind-cache", "-o", scratch("way.json"), seconds + 4) as background:
 		background.wait_line("Sampling", timeout=120)
@@ -127,7 +128,7 @@ def beside_all_rules(folder, path, seconds):
 
 @test
 def unused_rules_give_way():
-	"""The program of a user finds room as soon as it is sampled, though users' files that nothing was ever run of have it all."""
+	"""Users' files of which no code ever runs fill all the room. A user's program finds room as soon as it is sampled."""
 	need_bpf()
 	folder = fresh_folder("rules")
 	path = shutil.copy(build("uncommon"), os.path.join(folder, "uncommon"))
@@ -160,7 +161,7 @@ while True:
 
 @test
 def forks_of_many_mappings():
-	"""Each fork copies 15,000 mappings: what is known of them is known once."""
+	"""Each fork copies 15,000 mappings: they are stored once."""
 	need_bpf()
 	path = build("chain")
 	with Neighbour(FORKS, path), Program("uncommon", seconds=600) as program, Background("profile", "-F", 499, "-o", scratch("forks.json"), 4) as background:
@@ -180,12 +181,12 @@ NOT_PLAIN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 
 def field(number, value):
-	"""Of a protocol buffer: a number, or bytes."""
+	"""Returns a field of a protocol buffer: a number, or bytes."""
 	return uleb(number << 3) + uleb(value) if isinstance(value, int) else uleb(number << 3 | 2) + uleb(len(value)) + value
 
 
 def with_texts(path, word):
-	"""A pprof whose every text is the word."""
+	"""Makes a pprof file in which every text is the word."""
 	texts = [b"", word.encode(), (word + "2").encode()]
 	value_type = field(1, 1) + field(2, 1)
 	parts = [field(1, value_type), field(1, field(1, 2) + field(2, 2)), field(2, field(1, 1) + field(2, 3) + field(2, 4) + field(3, field(1, 1) + field(2, 1))),
@@ -196,7 +197,7 @@ def with_texts(path, word):
 
 
 def with_account(path, source):
-	"""The same in sonde's own format, with the word in what it says of the run, too."""
+	"""The same in sonde's own format, with the word also in the texts about the run."""
 	report = json.loads(sonde("convert", "-o", "-", "--format", "json", source, want=0).out)
 	check(WORD in [function["name"] for function in report["functions"]], "JSON does not keep the real name")
 	report["account"].update({key: WORD[:60] for key in ("host", "kernel", "event", "event_unit")}, command_line=WORD, notes=[WORD], nr_cpus=1, period=0, events=7)
@@ -213,7 +214,7 @@ def check_plain(what, text):
 
 @test
 def texts_are_plain():
-	"""No text of a profile's, of whatever field, drives a terminal, turns the writing direction or begins a line."""
+	"""No text of a profile, of whatever field, controls a terminal, changes the writing direction or starts a new line."""
 	folder = fresh_folder("texts")
 	pprof, own, after = (os.path.join(folder, name) for name in ("texts.pb", "texts.json", "after.pb"))
 	with_texts(pprof, WORD)

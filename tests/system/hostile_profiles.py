@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile file that somebody made for it can make sonde spend: processor time grows as the file does, memory stays below its ceiling, and what is refused leaves no file. Needs
-neither BPF nor rights."""
+"""The cost of a hostile profile file: processor time grows linearly with the file, memory stays below its ceiling, and a refused file leaves no output.
+Needs neither BPF nor privileges."""
 import gzip
 import json
 import os
@@ -15,14 +15,14 @@ import time
 from harness import ROOT, SONDE, check, check_equal, clip, run_tests, scratch, sonde, test
 
 MASK = (1 << 64) - 1
-ODD, GOLDEN = 0xD6E8FEB86659FD93, 0x9E3779B97F4A7C15  # of the mixing that has no key
+ODD, GOLDEN = 0xD6E8FEB86659FD93, 0x9E3779B97F4A7C15  # of the unkeyed hash mixing
 CEILING_MIB = 1024
-SECONDS = 10  # what they take now is below 3; before the cures, 20 to 120
+SECONDS = 10  # now below 3; before the fixes, 20 to 120
 FORMATS = ("text", "folded", "json", "jsonl", "pprof", "html", "svg", "top", "speedscope", "cpuprofile", "perf", "firefox", "otlp", "otlp-json")
 
 
 class Cost:
-	"""A run of sonde to its end, with what it cost. (Its memory is at least what this program has, of which it begins as a copy.)"""
+	"""A run of sonde to its end, with its cost. (Its memory is at least this program's, because it begins as a copy.)"""
 	def __init__(self, *args):
 		with tempfile.TemporaryFile() as said, subprocess.Popen([SONDE, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said) as process:
 			_, status, usage = os.wait4(process.pid, 0)
@@ -40,7 +40,7 @@ def check_cheap(cost, *codes, mib=CEILING_MIB):
 
 
 def check_linear(small, large):
-	"""Of twice the file: less than three times the seconds, when there are enough of them to be compared."""
+	"""Twice the file takes less than three times the seconds, when the seconds are enough to be compared."""
 	check(large.seconds < 3 * small.seconds + 1, lambda: "the double takes more than three times as long\n%s\n%s" % (small, large))
 
 
@@ -58,7 +58,7 @@ def unmix(x):
 
 
 def colliding(nr):
-	"""Texts of two words, of which the second takes back what the first did to a hash without key."""
+	"""Makes texts of two words: the second word undoes what the first did to an unkeyed hash."""
 	dice, texts = random.Random(1), {}
 	while len(texts) < nr:
 		first = dice.getrandbits(64)
@@ -97,7 +97,7 @@ def perf_record(kind, body, misc=0):
 
 
 def perf_data(name, records):
-	"""A stream, as perf writes it into a pipe: one event with instruction, thread and time."""
+	"""Writes a stream, as perf writes it into a pipe: one event with instruction, thread and time."""
 	path = scratch(name)
 	attr = struct.pack("<IIQQQQQ", 0, 128, 0, 1, 1 | 2 | 4, 0, 1 << 18) + bytes(80)
 	with open(path, "wb") as file:
@@ -106,7 +106,7 @@ def perf_data(name, records):
 
 
 def zstd_of_one_byte(byte, nr_blocks):
-	"""A frame whose blocks say "131072 times this byte" in four."""
+	"""Returns a frame whose blocks each say "131072 times this byte" in four bytes."""
 	block = struct.pack("<I", 131072 << 3 | 1 << 1)[:3] + bytes([byte])
 	return b"\x28\xb5\x2f\xfd\x00\x38" + block * nr_blocks
 
@@ -138,7 +138,7 @@ def histograms(name, nr, of_stack):
 
 
 def is_free(pid):
-	"""Has a process neither a ceiling of memory, nor given up what programs that it starts could gain?"""
+	"""Returns whether a process has no memory ceiling, or whether programs that it starts could still gain privileges."""
 	with open("/proc/%d/status" % pid, encoding="utf-8") as status, open("/proc/%d/limits" % pid, encoding="utf-8") as limits:
 		return "NoNewPrivs:\t1\n" not in status.read() or not re.search(r"^Max data size +%d " % (CEILING_MIB << 20), limits.read(), re.MULTILINE)
 
@@ -166,7 +166,7 @@ def numbers_of_one_slot():
 
 
 def deep_samples(nr):
-	"""A place with 8,000 lines, and samples of it that each have a leaf of their own: a few bytes mean 8,000 frames."""
+	"""Makes a location with 8,000 lines, and samples of it that each have their own leaf: a few bytes mean 8,000 frames."""
 	leaves = b"".join(message(5, number(1, i + 2) + number(2, i + 4)) + message(4, number(1, i + 2) + number(3, 4096 + i) + message(4, number(1, i + 2))) for i in range(nr))
 	return message(4, number(1, 1) + message(4, number(1, 1)) * 8000) + leaves + b"".join(message(2, message(1, varint(i + 2) + varint(1)) + message(2, varint(1))) for i in range(nr))
 
@@ -177,7 +177,7 @@ def leaf_names(nr):
 
 @test
 def one_place_with_many_lines():
-	"""Also with padding, for which more frames are allowed."""
+	"""A location with many lines costs linear time, also with padding, for which more frames are allowed."""
 	packed, report = scratch("padded.pb.gz"), scratch("lines.folded")
 	with open(pprof("lines.pb", deep_samples(50000), (b"f", *leaf_names(50000))), "rb") as file, gzip.open(packed, "wb", 1) as to:
 		to.write(file.read() + message(100, bytes(30 << 20)))
@@ -205,7 +205,7 @@ def one_sample(places, labels=b""):
 
 @test
 def a_long_text_that_all_name():
-	"""A MiB of text stands once, and a few bytes name it."""
+	"""A MiB of text is stored once, and a few bytes refer to it."""
 	nr = 20000
 	functions = b"".join(function(i + 1, 3, 4) + location(i + 1, i + 1) for i in range(nr))
 	nameless = message(3, number(1, 1) + number(5, 3)) + b"".join(location(i + 1, 0, i + 1, 1) for i in range(nr))
@@ -225,7 +225,7 @@ def a_long_text_that_all_name():
 
 @test
 def names_that_are_never_found_again():
-	"""A NUL in a name is a question mark in the profile; functions of one name in many files are told apart by the files."""
+	"""A NUL in a name becomes a question mark in the profile; functions with one name in many files are kept apart by file."""
 	path = scratch("nul.folded")
 	with open(path, "wb") as file:
 		file.write(b"p;a;b 1\n" * 9000 + b"p;a\0b 1\n" * 60000)
@@ -243,7 +243,7 @@ def names_that_are_never_found_again():
 
 @test
 def a_resource_of_many_attributes():
-	"""OTLP: all are attributes of each of its samples."""
+	"""OTLP: all attributes of a resource are attributes of each of its samples."""
 	texts = b"".join(message(5, text) for text in (b"", b"samples", b"count", b"f"))
 	first = message(1, b"") + message(2, b"") + message(3, b"") + message(6, b"") + message(7, b"")
 	dictionary = message(2, first + texts + message(3, number(1, 3)) + message(2, message(3, number(1, 1))) + message(7, message(1, b"\x01")))
@@ -262,7 +262,7 @@ def a_resource_of_many_attributes():
 
 @test
 def long_texts_that_are_alike():
-	"""Two that differ at their ends, one of which each stack begins with: sorting does not read them each time."""
+	"""Two long texts differ only at their ends, and each stack begins with one of them: sorting does not read them each time."""
 	leaves = b"".join(function(i + 3, 5 + i) + location(i + 3, i + 3) + one_sample([i + 3, 1 + i % 2]) for i in range(20000))
 	path = pprof("alike.json", function(1, 3) + function(2, 4) + location(1, 1) + location(2, 2) + leaves, (LONG[:60000] + b"a", LONG[:60000] + b"b", *leaf_names(20000)))
 	for name in ("text", "folded", "svg"):
@@ -273,7 +273,7 @@ def long_texts_that_are_alike():
 
 @test
 def a_report_larger_than_its_file():
-	"""Each frame of a few bits has a name of 4,000 bytes: the report stops at a GiB."""
+	"""Each frame of a few bits has a name of 4,000 bytes: the report stops at 1 GiB."""
 	path, room = pprof("names.pb", deep_samples(200), (b"f" * 4000, *leaf_names(200))), 1 << 30
 	costs = [Cost("convert", "--memory", 64, path, "/dev/null", "--format", name) for name in ("folded", "text", "jsonl")]
 	for cost in costs:
@@ -284,7 +284,7 @@ def a_report_larger_than_its_file():
 
 @test
 def a_report_leaves_as_it_is_made():
-	"""With memory for a third of it."""
+	"""The report is written with memory for a third of it."""
 	path = pprof("long.pb", deep_samples(12), (b"f" * 2000, *leaf_names(12)))
 	for name in ("folded", "text", "jsonl", "perf"):
 		cost = Cost("convert", "--memory", 64, path, scratch("long"), "--format", name)
@@ -294,7 +294,7 @@ def a_report_leaves_as_it_is_made():
 
 @test
 def forks_of_many_mappings():
-	"""They are kept once: what took 17 GB is read."""
+	"""The mappings are kept once: a file that took 17 GB is read."""
 	cost = Cost("show", forks("forks.data", 16000, 20000))
 	check_cheap(cost, 0, mib=400)
 	return str(cost)
@@ -302,7 +302,7 @@ def forks_of_many_mappings():
 
 @test
 def packed_a_thousandfold():
-	"""zstd in perf.data: 16 GiB of records, which mean nothing, in 512 KiB; gzip: four times what it may be with so little memory."""
+	"""zstd in perf.data: 16 GiB of meaningless records in 512 KiB. gzip: four times the size allowed with so little memory."""
 	frame = zstd_of_one_byte(8, 131072)
 	cost = Cost("show", perf_data("packed.data", [perf_record(81, frame[at:at + 65000]) for at in range(0, len(frame), 65000)]))
 	check_cheap(cost, 1, mib=300)
@@ -336,7 +336,7 @@ DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 
 
 def evil(name):
-	"""A profile that has the same text wherever it may have one."""
+	"""Makes a profile with the same text in every field that may have one."""
 	histogram = {"name": EVIL, "key": EVIL, "unit": EVIL, "scale": "log2", "sum": 5, "slots": [{"low": 4, "high": 8, "count": 1}]}
 	whose = {"comm": EVIL, "pid": 1, "tid": 1, "user_stack": 0, "kernel_stack": 1}
 	path = scratch(name)
@@ -367,7 +367,7 @@ def no_text_drives_a_terminal():
 
 @test
 def reports_do_not_depend_on_the_key():
-	"""Each run has another key: the same bytes come out."""
+	"""Each run has another hash key: the output is byte for byte the same."""
 	made_up = os.path.join(ROOT, "tests", "golden", "export", "profile.json")
 	for name in FORMATS:
 		runs = [sonde("convert", made_up, scratch("same%d" % i), "--format", name, want=0) and open(scratch("same%d" % i), "rb").read() for i in range(4)]
@@ -391,7 +391,7 @@ def memory_is_what_the_option_says():
 
 @test
 def rights_are_given_up_before_the_first_byte():
-	"""Nobody writes into these FIFOs: what is seen is what sonde is when it waits for the first byte."""
+	"""Nobody writes into these FIFOs: the test sees sonde's privileges while it waits for the first byte."""
 	pipe = scratch("pipe")
 	os.mkfifo(pipe)
 	for args in (["show", pipe], ["convert", pipe, scratch("never.html")], ["diff", pipe, pipe]):

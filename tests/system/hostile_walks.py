@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long somebody without rights can keep a CPU in an interrupt, or the run queue's lock: each single run of sonde's BPF programs is timed by programs around them (tests/witness), beside what the host has stolen
-meanwhile. No run may take longer than 1 ms of its own; RARE of the long ones may, as hosts also take processors away without saying so."""
+"""How long an unprivileged user can keep a CPU in an interrupt, or hold the run queue's lock. Programs around sonde's BPF programs (tests/witness) time
+each single run, and the time that the host has stolen meanwhile. No run may take longer than 1 ms of its own, except for RARE of the long ones: hosts
+also take CPU time away without reporting it."""
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ from harness import SONDE, SOURCES, Background, build, check, compile_one, find_
 NOBODY = 65534
 STEP_US = 50
 MOST_US = 1000
-LONG_US = 300 # what no ordinary run takes: a walk that is made to be slow
+LONG_US = 300 # longer than any ordinary run: a walk that was made slow
 ENOUGH = 10   # of these
 RARE = 0.02
 SECONDS = 4
@@ -46,7 +47,7 @@ deep(300);
 
 
 class Witness:
-	"""Times what a sonde's programs take that is started meanwhile."""
+	"""Times the BPF programs of a sonde that is started meanwhile."""
 
 	def __enter__(self):
 		self.process = subprocess.Popen([WITNESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -68,7 +69,7 @@ class Witness:
 
 
 class Hostile:
-	"""A command of nobody's. It gets a CPU also on a busy machine, which is to be seen often."""
+	"""A command of nobody's. It gets a CPU on a busy machine too, because it must be sampled often."""
 
 	def __init__(self, argv, env=None):
 		self.argv, self.env = argv, env
@@ -83,7 +84,7 @@ class Hostile:
 
 
 def times_of(kind, argv, *args, env=None):
-	"""The runs of that kind while sonde runs with these arguments beside nobody's command."""
+	"""Returns the runs of that kind while sonde runs with these arguments beside nobody's command."""
 	need_bpf()
 	if os.uname().machine != "x86_64":
 		skip("made-up code of x86-64")
@@ -110,7 +111,7 @@ def check_times(times):
 
 
 def nobodys(name):
-	"""What that user may run and map."""
+	"""Returns a path that this user may run and map."""
 	os.chmod(os.path.dirname(name), 0o755)
 	return name
 
@@ -140,7 +141,7 @@ def at_wakeups(kind):
 
 @test
 def ticks_of_far_frames_with_rows():
-	"""Frames with rows are quick, but for those that no cache and no page knows: 16,000 took 42 ms in one tick."""
+	"""Frames with rows are fast, except where no cache and no page has them: 16,000 took 42 ms in one tick."""
 	return at_ticks("rows")
 
 
@@ -180,7 +181,7 @@ def of_interpreter(argv, **env):
 
 @test
 def ticks_of_python():
-	"""The native walk takes all of its time, and the interpreter's frames come on top of it."""
+	"""The native walk uses all of its budget, and the interpreter's frames come in addition."""
 	if not os.path.exists("/usr/bin/python3"):
 		skip("no /usr/bin/python3")
 	return of_interpreter(["/usr/bin/python3", "-c", PYTHON, library(), "words"])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files and pages of memory whose file server does not answer: the report comes all the same, has the other stacks, and says who kept us waiting."""
+"""Files, and memory pages from files, whose file server does not answer: the report is written all the same, has the other stacks, and says what it
+waited for."""
 import contextlib
 import os
 import re
@@ -35,12 +36,12 @@ int main(int argc, char **argv)
 
 def library():
 	path = compiled("lib.so", LIBRARY, "-shared", "-fPIC")
-	os.truncate(path, 4 << 20) # there is something wherever it is mapped
+	os.truncate(path, 4 << 20) # something is there wherever it is mapped
 	return path
 
 
 def profile_of_hung(signo):
-	"""What sonde says of the program, whose library's file system was sent that signal before, or None."""
+	"""Returns sonde's report of the program, whose library's file system was sent that signal before, or None."""
 	need_bpf()
 	if os.geteuid() != 0:
 		skip("not root: nothing can be mounted")
@@ -57,20 +58,20 @@ def profile_of_hung(signo):
 
 @test
 def file_system_answers():
-	"""The control of the next one: the library's function has its name."""
+	"""The control of the next test: the library's function has its name."""
 	result = profile_of_hung(None)
 	check(";spin " in result.out and "does not answer" not in result.err, lambda: str(result))
 
 
 @test
 def file_system_hangs():
-	"""For ever; that the report comes at all is the point."""
+	"""The file system hangs forever; the report must still be written."""
 	result = profile_of_hung(signal.SIGSTOP)
 	check("[lib.so+0x" in result.out and "spin" not in result.out, lambda: str(result))
 	check("does not answer" in result.err and "hung/lib.so" in result.err, lambda: str(result))
 
 
-# --- by somebody without rights, while all that runs is looked at ----------------------------------------------------------------------------------
+# --- by an unprivileged user, while the whole machine is recorded ----------------------------------------------------------------------------------
 
 def as_nobody():
 	os.setgroups([])
@@ -80,7 +81,7 @@ def as_nobody():
 
 @contextlib.contextmanager
 def hung(mode, *arguments):
-	"""tests/programs/hung.c, whose file is on the server; with a program of root's beside it."""
+	"""Runs tests/programs/hung.c, whose file is on the server, beside a program of root's."""
 	spin = compiled("spin", SPIN)
 	with subprocess.Popen([build("hung"), mode, *map(str, arguments)], stdout=subprocess.PIPE, preexec_fn=as_nobody) as program, subprocess.Popen([spin]) as other:
 		try:
@@ -92,7 +93,7 @@ def hung(mode, *arguments):
 
 
 def check_goes_on(words, mode, *arguments, verb=("profile", "-F", "199"), told=True):
-	"""Seconds for a second of it. Whoever waited for an answer would wait for ever."""
+	"""Returns the seconds that one second of recording takes. Code that waited for an answer would wait forever."""
 	need_bpf()
 	with Server(library(), *words) as server, hung(mode, os.path.join(server.directory, "lib.so"), *arguments) as program:
 		try:
@@ -105,7 +106,7 @@ def check_goes_on(words, mode, *arguments, verb=("profile", "-F", "199"), told=T
 
 
 def segments(path):
-	"""START SIZE OFFSET of what a program without PIE has as code and as data."""
+	"""Returns START SIZE OFFSET of the code and of the data of a program without PIE."""
 	found = re.findall(r"LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x\w+ 0x(\w+) (R E|RW )", subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout)
 	check([rights for *_, rights in found] == ["R E", "RW "], "segments of %s: %s" % (path, found))
 	for offset, start, size, _ in found:
@@ -120,13 +121,13 @@ def code_that_cannot_be_read():
 
 @test
 def code_that_others_may_not_read():
-	"""Not even root: so nobody waits."""
+	"""Not even root may read it: so nobody waits."""
 	return check_goes_on([READ], "code", told=False)
 
 
 @test
 def data_of_an_interpreter():
-	"""Its place in memory is looked at as soon as it is seen."""
+	"""Its location in memory is read as soon as the interpreter is seen."""
 	return check_goes_on([READ], "data", os.path.realpath("/usr/bin/python3"), *segments(os.path.realpath("/usr/bin/python3")))
 
 
@@ -143,7 +144,7 @@ sys.stdin.read()
 
 @test
 def data_of_a_job():
-	"""An interpreter of root's starts a stranger's program as the stranger: what was root's a moment ago is not any more."""
+	"""An interpreter of root's starts another user's program as that user: memory that was root's a moment ago is now untrusted."""
 	need_bpf()
 	python = os.path.realpath("/usr/bin/python3")
 	with Server(library(), READ) as server:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file system with one file, whose server does not answer all that it is asked (FUSE, without its library). hung_server.py DIRECTORY FILE [WORD...]: is that server; the file is "lib.so". Words:
-"others": they may use it, not only uid 65534; numbers of requests that it takes and never answers; "last=N": from SIGUSR1 on no bytes of the file but the first page and so many last ones; without
-it, nothing at all from then on."""
+"""A file system with one file, whose server leaves some requests unanswered (FUSE, without its library). hung_server.py DIRECTORY FILE [WORD...] is that
+server; the file is "lib.so". Words: "others": other users may use it, not only uid 65534; numbers of requests that it takes and never answers;
+"last=N": from SIGUSR1 on it serves only the first page and the last N bytes of the file. Without "last" it serves nothing from then on."""
 import ctypes
 import errno
 import os
@@ -33,11 +33,11 @@ def answer(opcode, node, body, content):
 	if opcode == LOOKUP:
 		if body.rstrip(b"\0") != b"lib.so":
 			return errno.ENOENT, b""
-		return 0, struct.pack("<4Q2I", FILE, 0, 0, 0, 0, 0) + attributes(FILE, len(content)) # nothing of it may be kept
+		return 0, struct.pack("<4Q2I", FILE, 0, 0, 0, 0, 0) + attributes(FILE, len(content)) # nothing of it may be cached
 	if opcode in (GETATTR, SETATTR):
 		return 0, struct.pack("<Q2I", 0, 0, 0) + attributes(node, len(content))
 	if opcode in (OPEN, OPENDIR):
-		return 0, struct.pack("<Q2I", 0, KEEP_CACHE, 0) # else whoever opens it takes its pages from those that run
+		return 0, struct.pack("<Q2I", 0, KEEP_CACHE, 0) # otherwise an open would drop its pages from running processes
 	if opcode == READ:
 		_, offset, size = struct.unpack_from("<2QI", body)
 		return 0, content[offset:offset + size]
@@ -47,7 +47,7 @@ def answer(opcode, node, body, content):
 
 
 class Silence:
-	"""Which requests are not answered."""
+	"""The set of requests that are not answered."""
 
 	def __init__(self, words, size):
 		self.kinds = {int(word) for word in words if word.isdigit()}
@@ -91,7 +91,7 @@ def serve(directory, path, *words):
 
 
 class Server:
-	"""Serves the file. SIGSTOP: takes nothing any more."""
+	"""Serves the file. After SIGSTOP it takes no more requests."""
 
 	def __init__(self, path, *words):
 		self.directory = scratch("hung")
@@ -109,7 +109,7 @@ class Server:
 		return self
 
 	def __exit__(self, *_):
-		self.process.kill() # then all who wait for it are told so
+		self.process.kill() # then all waiting processes get an error
 		self.process.communicate()
 		subprocess.run(["umount", "-l", self.directory], stderr=subprocess.DEVNULL, check=False)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a stack is: processes whose code stands at the same addresses and is called differently, under numbers that are alike or the same, never have each other's functions."""
+"""Stacks belong to the right process: processes whose code is at the same addresses under other names, with similar or equal process ids, never get each
+other's functions."""
 import ctypes
 import os
 import signal
@@ -19,7 +20,7 @@ HEADERS = {"profile": "Sampling at", "offcpu": "Tracing", "wall": "Measuring"}
 
 
 def alike(name):
-	"""The program tests/programs/alike.c with this name."""
+	"""Builds tests/programs/alike.c with this name."""
 	target, source = os.path.join(PROGRAMS, "alike-" + name), os.path.join(SOURCES, "alike.c")
 	with building():
 		if is_older(target, [source, os.path.join(SOURCES, "known.h")]):
@@ -43,7 +44,7 @@ def start_as(pid, argv):
 
 
 class Started:
-	"""Commands that run as processes whose numbers were asked for; none is left behind."""
+	"""Commands that run as processes with chosen ids; none is left behind."""
 
 	def __init__(self):
 		self.pids = set()
@@ -56,7 +57,7 @@ class Started:
 		self.pids.add(pid)
 
 	def end(self, pid):
-		"""The CPU time that it had."""
+		"""Returns the CPU time that it used."""
 		self.pids.discard(pid)
 		os.kill(pid, signal.SIGKILL)
 		usage = os.wait4(pid, 0)[2]
@@ -68,12 +69,12 @@ class Started:
 
 
 def free_pair():
-	"""Two numbers that nobody has, the second the first ^ 3: with generations of 1 and 2 they were the same to the kernel side."""
+	"""Returns two free process ids, the second being the first ^ 3: with generations 1 and 2 the kernel side once took them for the same."""
 	with open("/proc/sys/kernel/pid_max", encoding="ascii") as file:
 		end = int(file.read())
 	with open("/proc/loadavg", encoding="ascii") as file:
 		newest = int(file.read().split()[-1])
-	for step in range(0, end // 4, 4): # far from those that come next
+	for step in range(0, end // 4, 4): # far from the next ones to be used
 		pid = max(400, (newest + end // 2 + step) % (end - 8)) & ~3
 		if not any(os.path.exists("/proc/%d" % number) for number in range(pid, pid + 4)):
 			return pid, pid ^ 3
@@ -81,7 +82,7 @@ def free_pair():
 
 
 def has_worked(*pids):
-	"""Waits until each has had its CPU time, from now on."""
+	"""Waits until each process has used its CPU time, counted from now."""
 	end = time.monotonic() + LATEST
 	before = {}
 	while time.monotonic() < end:
@@ -93,7 +94,7 @@ def has_worked(*pids):
 
 
 def record_while(mode, work):
-	"""Runs sonde with this mode while work() goes on. The stacks, and the account."""
+	"""Runs sonde with this mode during work(). Returns the stacks, and the account."""
 	need_bpf()
 	path = scratch("identity.json")
 	with Background(*MODES[mode], "--format", "json", "-o", path) as sonde:
@@ -107,7 +108,7 @@ def record_while(mode, work):
 
 
 def check_own(stacks, account, names):
-	"""names: pid -> what its functions' names begin with. No process has another's, each is seen in its own."""
+	"""names: pid -> the prefix of its functions' names. No process has another's functions, and each has its own."""
 	counts = {}
 	for stack in stacks:
 		if stack.pid not in names:
@@ -124,7 +125,7 @@ def check_own(stacks, account, names):
 
 
 def neighbours(mode):
-	"""A program that was there before, and one that is executed meanwhile."""
+	"""A program that was there before, and one that is executed during the recording."""
 	pid, other = free_pair()
 	with Started() as processes:
 		processes.start(pid, alike("alpha"), 2 * LATEST)
@@ -137,7 +138,7 @@ def neighbours(mode):
 
 
 def forked(mode):
-	"""A CPython that is executed meanwhile, and its child, which is not."""
+	"""A CPython that is executed during the recording, and its child, which has no exec."""
 	pid, other = free_pair()
 	with Started() as processes:
 		def work():
@@ -148,7 +149,7 @@ def forked(mode):
 
 
 def one_after_the_other(mode):
-	"""Two programs by turns as one process number, for some hundredths of a second each: by the thread's name."""
+	"""Two programs alternate under one process id, for some hundredths of a second each. The thread's name tells them apart."""
 	pid, _ = free_pair()
 
 	def work():

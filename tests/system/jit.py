@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names of code that is made at run time: perf maps and jitdumps, by a writer whose stack is known, and by node and a JVM, which nobody here wrote; and
-BPF programs, whose code the kernel makes."""
+"""Names of code generated at run time: perf maps and jitdumps, by a writer whose stack is known, and by node and a JVM; and BPF programs, whose code the
+kernel generates."""
 import glob
 import json
 import os
@@ -25,7 +25,7 @@ def need_x86():
 
 
 def folded(pid, *options, seconds=2):
-	"""For longer where others leave the process little time."""
+	"""Records longer when others leave the process little time."""
 	for duration in (seconds, 8 * seconds):
 		stacks = parse_folded(sonde("profile", "-f", "-a", "-U", "-F", 499, "-p", pid, *options, duration, want=0).out)
 		if total(stacks) >= 100:
@@ -63,7 +63,7 @@ def names_of_a_perf_map():
 
 
 def frames_of(report, sample):
-	"""[(name, base name of the file, line)], root to leaf."""
+	"""Returns [(name, base name of the file, line)], root to leaf."""
 	found = []
 	for number in report["stacks"][sample["user_stack"]][::-1]:
 		frame = report["frames"][number]
@@ -98,9 +98,10 @@ def lines_of_a_jitdump():
 
 @test
 def jitdump_of_a_command_that_has_ended():
-	"""Wherever it is: we started the command. And a longer run than what mappings of the ended are remembered for (2 s)."""
+	"""The jitdump is found wherever it is, because we started the command. The run is longer than mappings of ended processes are remembered
+	(2 s)."""
 	need_x86()
-	with Program("jitted", os.path.dirname(scratch("x"))) as program: # builds it, and says what its chain is
+	with Program("jitted", os.path.dirname(scratch("x"))) as program: # builds it, and prints its chain
 		error_of, path = is_chain(program), program.argv[0]
 	elsewhere = os.path.join(os.getcwd(), "jit-of-tests")
 	os.makedirs(elsewhere, exist_ok=True)
@@ -118,7 +119,7 @@ def jitdump_of_a_command_that_has_ended():
 
 @test
 def jitdump_of_a_process_that_has_ended():
-	"""Nobody's command: below /tmp only, where everybody may write; and 4 s before the report."""
+	"""The process is not our command: jitdumps are read only below /tmp, where everybody may write. It ends 4 s before the report."""
 	need_x86()
 	folder = os.path.dirname(scratch("x"))
 	if not folder.startswith("/tmp/"):
@@ -137,7 +138,7 @@ def jitdump_of_a_process_that_has_ended():
 
 
 class Contained(Program):
-	"""The same as number 1 of a pid namespace, with another /tmp."""
+	"""The same program as number 1 of a pid namespace, with another /tmp."""
 
 	def __init__(self, *args):
 		folder = fresh_folder("contained-tmp")
@@ -166,7 +167,7 @@ def perf_map_in_a_container():
 
 
 def names_after_the_end(program):
-	"""It ends during the run, and its files with it."""
+	"""The program ends during the run, and its files disappear with it."""
 	error_of = is_chain(program)
 	with Background("profile", "-f", "-a", "-U", "-F", 499, "-p", program.pid) as profiler:
 		time.sleep(2.5) # sampling begins within one of them
@@ -203,7 +204,7 @@ def perf_map_that_its_process_removed():
 
 @test
 def code_that_is_written_anew_in_place():
-	"""What its old instructions said of its frame is not believed of the new ones."""
+	"""Frame information derived from the old instructions is not used for the new ones."""
 	need_x86()
 	with Program("rewrites") as program:
 		try:
@@ -213,7 +214,7 @@ def code_that_is_written_anew_in_place():
 			leave_no_map(program.pid)
 
 
-# --- writers that nobody here wrote -----------------------------------------------------------------------------------------------------
+# --- third-party writers ----------------------------------------------------------------------------------------------------------------
 
 SCRIPT = """
 function spinAlone(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
@@ -234,7 +235,7 @@ console.log(sum);
 
 
 def node_stacks(*options):
-	"""Of the script while it runs."""
+	"""Returns stacks of the script while it runs."""
 	need_bpf()
 	node = find_tool("node")
 	if not node:
@@ -251,11 +252,11 @@ def node_stacks(*options):
 			leave_no_map(process.pid)
 
 
-JS_FUNCTION = r"(?:JS|LazyCompile|Function):.?(%s) " # V8's words for one, of node 20 and of node 18
+JS_FUNCTION = r"(?:JS|LazyCompile|Function):.?(%s) " # V8's words for a JavaScript function, of node 20 and of node 18
 
 
 def check_javascript(stacks):
-	"""The three functions, the last of which was not there when sampling began; callers are above what they call."""
+	"""The three functions are in the stacks, callers above callees. The last function did not exist when sampling began."""
 	seen = {name: sum(stack.count for stack in stacks if any(re.match(JS_FUNCTION % name, frame) for frame in stack.user)) for name in
 		("spinAlone", "callsSpin", "appearsLate")}
 	check(all(count >= 20 for count in seen.values()), lambda: "%s\n%s" % (seen, "\n".join(map(str, stacks[:10]))))
@@ -272,7 +273,8 @@ def node_with_a_perf_map():
 
 @test
 def node_without_names():
-	"""Its builtins have symbols and no rows; that some of them can be read off their code takes nothing from the others, whose frame pointers are all there is."""
+	"""Node's builtins have symbols and no rows. Rows read off the code of some of them cost the other builtins nothing: those have only
+	frame pointers."""
 	stacks = node_stacks()
 	whole = sum(stack.count for stack in stacks if re.match(r"(_start|__clone3|clone3|clone|\[libc\.so.*)$", stack.user[0]))
 	check(total(stacks) >= 20 and whole > total(stacks) * 0.9, lambda: "%d of %d are whole\n%s" % (whole, total(stacks), "\n".join(map(str, stacks[:10]))))
@@ -281,7 +283,7 @@ def node_without_names():
 
 @test
 def node_with_a_jitdump():
-	"""A command that ends: V8 writes through a buffer, so that while it runs the last functions are not in the file."""
+	"""The command ends: V8 writes through a buffer, so the last functions are not in the file while it runs."""
 	need_bpf()
 	node = find_tool("node")
 	if not node:
@@ -307,7 +309,7 @@ public class Spin {
 
 @test
 def java_with_a_perf_map():
-	"""By jcmd Compiler.perfmap while it runs, as of openjdk 17."""
+	"""The map is written by jcmd Compiler.perfmap while the program runs, as of openjdk 17."""
 	need_bpf()
 	java, jcmd = find_tool("java"), find_tool("jcmd")
 	if not java or not jcmd:
@@ -318,7 +320,7 @@ def java_with_a_perf_map():
 		stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
 		try:
 			process.stdout.readline()
-			for _ in range(5): # what is compiled once more after the map was made is not in it
+			for _ in range(5): # what is compiled again after the map was written is not in it
 				time.sleep(1)
 				made = run([jcmd, process.pid, "Compiler.perfmap"])
 				if made.code or not os.path.exists("/tmp/perf-%d.map" % process.pid):
@@ -336,11 +338,12 @@ def java_with_a_perf_map():
 
 
 SPINE = ["run", "loops", "switches", "catches", "doubles"] + ["recurs"] * 8 + ["calls", "works"]
-STUBS = ("vtable chunks", "StubRoutines", "handle_exception Runtime1 stub") # of the JVM: on the way to the method that is called, or to what catches
+STUBS = ("vtable chunks", "StubRoutines", "handle_exception Runtime1 stub") # of the JVM: on the way to the called method, or to the exception handler
 
 
 def spine_error(stack):
-	"""Of the thread of tests/programs/Spine.java, complete: all that is above the stub that calls into Java. What was compiled anew before it was named is [unknown]."""
+	"""Checks a stack of the thread of tests/programs/Spine.java: it is complete above the stub that calls into Java. Code compiled again
+	before the map was written is [unknown]."""
 	calls = [i for i, frame in enumerate(stack.user) if frame.startswith("JavaCalls::call_helper")]
 	if not calls:
 		return None # the JVM's own
@@ -350,13 +353,13 @@ def spine_error(stack):
 		names.append(match.group(1) if match else frame)
 	for i, (name, want) in enumerate(zip(names, SPINE)):
 		if name not in (want, "[unknown]"):
-			is_other = want == "loops" and name not in SPINE or name.startswith(STUBS) and i == len(names) - 1 # the clock is asked beside it
+			is_other = want == "loops" and name not in SPINE or name.startswith(STUBS) and i == len(names) - 1 # it also reads the clock
 			return None if is_other else "a caller is missing"
 	return None
 
 
 def check_spine(*options):
-	"""Code that keeps no frame pointer, but saves rbp: each of its callers is there, or a mark is."""
+	"""The code keeps no frame pointer but saves rbp: each of its callers is shown, or a mark is."""
 	need_bpf()
 	java, javac, jcmd = find_tool("java"), find_tool("javac"), find_tool("jcmd")
 	if not java or not javac or not jcmd:
@@ -411,7 +414,7 @@ class Busy(Program):
 
 
 def runners(stacks):
-	"""Stacks of what is called by the kernel's function that runs a program over and over, and what stands below it."""
+	"""Returns (stack, frame below) for the stacks in which the kernel function that runs a program over and over calls a function."""
 	found = []
 	for stack in stacks:
 		at = next((i for i, frame in enumerate(stack.kernel) if re.match(r"bpf_test_run(\.\w+)*$", frame)), None)
@@ -449,7 +452,7 @@ def is_gone(name):
 
 
 def check_unloaded(program, then):
-	"""It is gone before the report is made."""
+	"""The program is unloaded before the report is made."""
 	with Background("profile", "-f", "-a", "-F", 499, "-p", program.pid) as profiler:
 		time.sleep(3) # sampling begins within one of them
 		os.kill(program.pid, signal.SIGUSR1)
@@ -467,7 +470,7 @@ def check_unloaded(program, then):
 
 @test
 def bpf_program_that_was_unloaded():
-	"""Its address goes to nobody: neither to the program beside it, nor to one of ours."""
+	"""The address of an unloaded program resolves to no other program: neither to the one beside it, nor to our own."""
 	need_named_bpf()
 	with Busy("bpf_busy") as program:
 		return check_unloaded(program, lambda: None)
@@ -475,7 +478,7 @@ def bpf_program_that_was_unloaded():
 
 @test
 def bpf_program_in_whose_place_is_another():
-	"""Nor to one that was loaded there since: a program of the test's, unless another process on this machine was faster."""
+	"""Nor does it resolve to a program loaded at that address later: the test loads one there, unless another process was faster."""
 	need_named_bpf()
 	told = []
 	with Busy("bpf_busy", "again") as program:

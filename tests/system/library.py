@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library as a program's author has it: installed to a place of its own, found through pkg-config, from C and C++, shared and static. SONDE_BUILD: the build
-that is installed; SONDE_BY_LIBRARY: the command line, linked with nothing but the shared library."""
+"""The library as a program's author uses it: installed to its own prefix, found through pkg-config, from C and C++, shared and static. SONDE_BUILD: the
+build that is installed; SONDE_BY_LIBRARY: the command line, linked with only the shared library."""
 import errno
 import os
 import re
@@ -19,7 +19,7 @@ INSTALLED = {}
 
 
 def install():
-	"""The root of the tree that is installed: once, for all tests."""
+	"""Returns the root of the installed tree, which is made once for all tests."""
 	if not INSTALLED:
 		root = fresh_folder("installed")
 		result = run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", root], timeout=300)
@@ -29,7 +29,7 @@ def install():
 
 
 def installed(ending):
-	"""The file of the installed tree whose path ends so: there is one."""
+	"""Returns the only file of the installed tree whose path ends so."""
 	found = [os.path.join(folder, name) for folder, _, names in os.walk(install()) for name in names if os.path.join(folder, name).endswith("/" + ending)]
 	check_equal(len(found), 1, "files that end in %s" % ending)
 	return found[0]
@@ -43,7 +43,7 @@ def pkg_config(*options):
 
 
 def compile_with(compiler, source, target, *options):
-	"""A program in the scratch directory, by what pkg-config says."""
+	"""Compiles a program in the scratch directory with the flags of pkg-config."""
 	path = scratch(target)
 	result = run([*compiler, "-O2", *WARNINGS, "-o", path, source, *(options or pkg_config("--cflags", "--libs")), "-pthread"], timeout=120)
 	check(result.code == 0, lambda: "%s: %s" % (source, result))
@@ -62,7 +62,7 @@ def folded(path):
 
 
 def check_works(path, function, share=0.9):
-	"""A profile of a second or two in which a thread of the program does nothing but `function`."""
+	"""Checks a profile of a second or two in which a thread of the program does nothing but `function`."""
 	stacks = folded(path)
 	nr, right = sum(count for _, count in stacks), sum(count for frames, count in stacks if function in frames and re.fullmatch(r"(__)?clone3?|\[libc\.so\.6\+0x[0-9a-f]+\]", frames[1]))
 	check(nr >= 5 and right >= share * nr, lambda: "%d of %d samples: %r" % (right, nr, stacks[:10]))
@@ -72,7 +72,7 @@ def check_works(path, function, share=0.9):
 # --- what is installed ------------------------------------------------------------------------------------------------------------------
 
 def functions_of(path, *options):
-	"""The global names that a library defines, without the version."""
+	"""Returns the global names that a library defines, without the version."""
 	result = run(["nm", "--defined-only", "-g", *options, path])
 	check(result.code == 0, lambda: str(result))
 	return sorted(line.split()[2].split("@")[0] for line in result.out.splitlines() if len(line.split()) == 3 and line.split()[1] != "A")
@@ -85,7 +85,7 @@ def mapped_functions():
 
 @test
 def exported_symbols():
-	"""The map is compared with the headers by tests/style."""
+	"""tests/style compares the map with the headers."""
 	library = installed("libsonde.so.0")
 	check_equal(functions_of(library, "-D"), mapped_functions(), "symbols of the shared library")
 	check_equal(functions_of(installed("libsonde.a")), mapped_functions(), "symbols of the static library")
@@ -167,7 +167,7 @@ def example_in_the_readme():
 		source = re.search(r"^```c\n(.*?)^```", file.read(), re.DOTALL | re.MULTILINE).group(1)
 	with open(scratch("readme.c"), "w", encoding="utf-8") as file:
 		file.write(source)
-	if shutil.which("g++"): # designators in another order than the fields' are none in C++
+	if shutil.which("g++"): # C++ requires designators in the order of the fields
 		result = run(["g++", "-x", "c++", "-std=c++20", "-fsyntax-only", *pkg_config("--cflags"), scratch("readme.c")])
 		check(result.code == 0, lambda: str(result))
 	program = compile_with(["cc"], scratch("readme.c"), "readme")
@@ -180,7 +180,7 @@ def example_in_the_readme():
 
 @test
 def the_readme_is_true():
-	"""What it names as needed for building is what is installed for it, and it has a line for each verb."""
+	"""The packages that it lists are those of run_packages() in tools/packages.sh, and it has a line for each verb."""
 	with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
 		readme = file.read()
 	with open(os.path.join(ROOT, "tools", "packages.sh"), encoding="utf-8") as file:
@@ -192,7 +192,7 @@ def the_readme_is_true():
 
 @test
 def examples_in_cpp():
-	"""As they stand there: whoever has a C++ program takes them over."""
+	"""The examples compile as C++ unchanged: authors of C++ programs copy them."""
 	for name in sorted(os.listdir(EXAMPLES)):
 		for standard in ("c++20", "c++23"): # unlike C, it warns of each field that a designated initializer leaves zero
 			result = run(["g++", "-x", "c++", "-std=" + standard, *WARNINGS, "-Wno-missing-field-initializers", "-fsyntax-only", *pkg_config("--cflags"), os.path.join(EXAMPLES, name)])
@@ -200,7 +200,7 @@ def examples_in_cpp():
 
 
 def check_works_in_pprof(path):
-	"""By `sonde show` and `sonde convert`."""
+	"""Checks by `sonde show` and `sonde convert`."""
 	shown = sonde("show", "--top", path, want=0).out
 	match = re.search(r"^ *([\d.]+) % +([\d.]+) % .* work\b", shown, re.MULTILINE)
 	check(match and float(match.group(1)) >= 90, lambda: shown)
@@ -211,7 +211,7 @@ def check_works_in_pprof(path):
 
 @test
 def example_count():
-	need_bpf() # which says that there is a machine of our own: counters need its rights
+	need_bpf() # which says that the machine is our own: counters need its privileges
 	program = compile_with(["cc"], os.path.join(EXAMPLES, "count.c"), "example-count")
 	result = use(program)
 	check(result.code == 0 and not result.err, lambda: str(result))
@@ -227,7 +227,7 @@ def example_count():
 
 @test
 def static_library():
-	"""With the other libraries shared, and all of them static where that is possible."""
+	"""Linked with the other libraries shared, and with all of them static where possible."""
 	libraries = ["-Wl,-Bstatic" if word == "-lsonde" else word for word in pkg_config("--static", "--cflags", "--libs")]
 	at = libraries.index("-Wl,-Bstatic")
 	program = compile_with(["cc"], os.path.join(EXAMPLES, "count.c"), "static-sonde", *libraries[:at], "-Wl,-Bstatic", "-lsonde", "-Wl,-Bdynamic", *libraries[at + 1:])
@@ -259,12 +259,12 @@ def leaves_its_host_as_it_was():
 	result = use(program, out)
 	check(result.code == 0 and result.out == "end\n" and not result.err, lambda: str(result))
 	check_works(out, "embedder_work", 0.5)
-	return check_works(out + ".second.folded", "embedder_work", 0.5) # beside another session, whose start is in it
+	return check_works(out + ".second.folded", "embedder_work", 0.5) # beside another session, whose start is included
 
 
 @test
 def few_descriptors():
-	"""A session that finds too few says so, leaves nothing behind, and does not keep the next one from its work."""
+	"""A session that finds too few descriptors reports it, leaves nothing behind, and does not disturb the next session."""
 	need_bpf()
 	program, out = compile_with(["gcc", "-D_GNU_SOURCE"], os.path.join(SOURCES, "embedder.c"), "embedder"), scratch("few.folded")
 	result = use(program, out, "few", timeout=200)
@@ -276,7 +276,8 @@ def few_descriptors():
 
 @test
 def a_program_that_forgets():
-	"""Its main does not ask sonde_is_worker: an error, and no processes without end. The program has fuses of its own (tests/programs/fuses.h)."""
+	"""Its main does not call sonde_is_worker: the result is an error, not endless processes. The program limits itself
+	(tests/programs/fuses.h)."""
 	program, recording = compile_with(["gcc", "-D_GNU_SOURCE"], os.path.join(SOURCES, "forgetful.c"), "forgetful"), scratch("recording.data")
 	shutil.copyfile(RECORDING, recording)
 	os.chmod(recording, 0o644)
@@ -290,7 +291,7 @@ def a_program_that_forgets():
 
 @test
 def command_line_by_the_library():
-	"""It needs nothing of the library but what is public: it is linked with libsonde.so."""
+	"""The command line needs only the public part of the library: it is linked with libsonde.so."""
 	wants = run(["nm", "-D", "--undefined-only", BY_LIBRARY]).out
 	check("sonde_session_new" in wants and "[libsonde.so.0]" in run(["readelf", "-d", BY_LIBRARY]).out, "the program is not linked with the library")
 	check_equal(use(BY_LIBRARY, "--version").out, sonde("--version", want=0).out, "version")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is lost is told: ticks that never came, events without one, an event that the kernel holds back. The truth is from clocks and from what programs say that they do."""
+"""Losses are reported: ticks that never arrived, events without one, an event that the kernel throttles. The truth is from clocks and from what programs
+say that they do."""
 import contextlib
 import os
 import re
@@ -14,7 +15,7 @@ PAGES, CHILDREN = 20000, 10
 
 @contextlib.contextmanager
 def max_sample_rate(rate):
-	"""Set back by a process that sees the end of its input, so also when this one is killed."""
+	"""Sets the rate. A process that sees the end of its input restores it, so also when this one is killed."""
 	with open(LIMIT, encoding="ascii") as file:
 		before = file.read().strip()
 	with subprocess.Popen(["sh", "-c", "trap '' INT TERM HUP; read end; echo %s > %s" % (before, LIMIT)], stdin=subprocess.PIPE, start_new_session=True) as keeper:
@@ -30,22 +31,23 @@ def max_sample_rate(rate):
 
 
 def account_of(*args):
-	"""The account of a run, and what it says of it."""
+	"""Returns the account of a run, and its messages."""
 	report, result = record("profile", *args)
 	skipped = re.search(r"^skipped: (\d+) of (\d+) ", result.err, re.MULTILINE)
 	return report["account"], (int(skipped.group(1)), int(skipped.group(2))) if skipped else None, result.err
 
 
 def check_told(account, skipped, text):
-	"""Each difference, however small, and none that is not there."""
+	"""Each difference, however small, is reported, and no other."""
 	missing = account["expected"] - account["ticks"]
 	check(skipped == ((missing, account["expected"]) if missing > 0 else None), "%d of %d never came: %s" % (missing, account["expected"], text))
 
 
-@alone # others may want a higher rate meanwhile
+@alone # others may need a higher rate meanwhile
 @test
 def throttled_clock():
-	"""Ticks of a clock are due by time: while the kernel holds it back it counts none. On one CPU that is kept busy: an idle one may have no ticks without being held back."""
+	"""Ticks of a clock are due by time, because the kernel counts none while it throttles the clock. The test uses one busy CPU: an idle one
+	may have no ticks without being throttled."""
 	need_bpf()
 	cpu = str(max(os.sched_getaffinity(0)))
 	busy = ["taskset", "-c", cpu, "sh", "-c", "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done"]
@@ -63,7 +65,7 @@ def throttled_clock():
 
 @test
 def clock_in_time():
-	"""All ticks, or it is said that they are not."""
+	"""All ticks arrive, or the report says that some did not."""
 	need_bpf()
 	account, skipped, text = account_of("-F", 997, "--", "sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done")
 	check_told(account, skipped, text)
@@ -73,7 +75,7 @@ def clock_in_time():
 
 @test
 def each_page_fault():
-	"""A tick each; the program touches so many pages, in itself and in its children."""
+	"""One tick each; the program touches so many pages, in itself and in its children."""
 	need_bpf()
 	account, skipped, text = account_of("-e", "page-faults", "-c", 1, "--", build("counted"), "0", str(PAGES), "0", str(CHILDREN), "0", "0")
 	check(account["expected"] >= PAGES * (CHILDREN + 1), str(account))
@@ -83,7 +85,8 @@ def each_page_fault():
 
 @test
 def at_a_rate():
-	"""The kernel varies the period, and its samples do not say by how much (220,381 page faults in 15 ticks that stood for 632,834): so it is said what was counted, and what is not known."""
+	"""The kernel varies the period, and its samples do not say by how much (220,381 page faults in 15 ticks that stood for 632,834). So the
+	report gives the count, and says what is unknown."""
 	need_bpf()
 	account, skipped, text = account_of("-e", "page-faults", "-F", 199, "--", build("counted"), "0", str(PAGES), "0", str(CHILDREN), "0", "0")
 	check(account["expected"] == 0 and account["events"] >= PAGES * (CHILDREN + 1) and account["ticks"] > 0 and skipped is None, str(account))
@@ -93,7 +96,7 @@ def at_a_rate():
 
 @test
 def a_side_of_a_clock():
-	"""Of user space alone a clock ticks there alone, and nobody knows how much of the time that is."""
+	"""A clock limited to user space ticks only there, and the share of time spent there is unknown."""
 	need_bpf()
 	account, skipped, text = account_of("-e", "cpu-clock:u", "-F", 199, "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
 	check(account["expected"] == 0 and account["ticks"] > 0 and skipped is None, text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody without rights beside root's sonde: programs in Python that become nobody when they have opened what they are for."""
+"""An unprivileged user beside root's sonde: Python programs that become nobody after they have opened what they need."""
 import subprocess
 import sys
 
@@ -11,7 +11,7 @@ os.setgroups([])
 os.setresgid(%d, %d, %d)
 os.setresuid(%d, %d, %d)
 """ % (6 * (NOBODY,))
-# Maps the files that it is given, to be run.
+# Maps the given files as executable.
 MAPS = """
 import mmap, os, sys
 files = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
@@ -23,7 +23,7 @@ sys.stdin.read()
 
 
 class Neighbour:
-	"""Such a program, from when it says that it is ready to the end of the block."""
+	"""Such a program, from its ready message to the end of the block."""
 
 	def __init__(self, program, *args):
 		self.argv = [sys.executable, "-c", program, *map(str, args)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sonde offcpu against programs that say themselves how long they waited, and where (tests/programs/waits.c)."""
+"""sonde offcpu against programs that report how long they waited, and where (tests/programs/waits.c)."""
 import contextlib
 import ctypes
 import os
@@ -20,7 +20,7 @@ BPF_ENABLE_STATS = 32
 
 
 class Sample:
-	"""Of a report: frames root to leaf; the kind of wait is the mark at the leaf end."""
+	"""A sample of a report: frames root to leaf; the mark at the leaf end is the kind of wait."""
 
 	def __init__(self, report, names, sample):
 		def frames_of(stack):
@@ -55,12 +55,12 @@ def blocked(samples):
 def listed(samples):
 	return "\n".join(map(str, samples)) or "(none)"
 
-DEPTH = 15 # of paths: 2^15 stacks, and the kernel side remembers half as many
+DEPTH = 15 # of paths: 2^15 stacks; the kernel side remembers half as many
 ROOM = 512 # for sums, in more_different_waits_than_room: four for each stack
 
 
 class Log:
-	"""A line of what a program says itself."""
+	"""A line that a program reports about itself."""
 
 	def __init__(self, line):
 		_, tid, self.comm, self.function, ns, nr = line.split()
@@ -72,22 +72,22 @@ def parse_logs(text):
 
 
 def record_waits(*args, want=0):
-	"""The report of sonde offcpu, and how it ended."""
+	"""Returns the report of sonde offcpu, and how it ended."""
 	report, result = record("offcpu", *args, want=want)
 	return Report(report), result
 
 
 def watch(options, *what, program="waits", want=0):
-	"""Runs sonde offcpu with the program: the report, what the program says, how sonde ended."""
+	"""Runs sonde offcpu with the program. Returns the report, the program's log, and how sonde ended."""
 	need_bpf()
 	report, result = record_waits(*options, "--", build(program), *what, want=want)
 	return report, parse_logs(result.out), result
 
 
 def check_log(report, log, function=None, kind=None, percent=1.0):
-	"""The blocked time of the thread in that function is the one in the log."""
+	"""The thread's blocked time in that function matches the log."""
 	samples = report.of(log.tid, log.comm, function, kind)
-	early = [sample for sample in report.of(log.tid, log.comm) if sample.user[:1] == ["[process not known yet]"]] # the first stacks of a program: who the thread is, and how long, is known
+	early = [sample for sample in report.of(log.tid, log.comm) if sample.user[:1] == ["[process not known yet]"]] # the first stacks of a program: the thread and the duration are known
 	samples += [sample for sample in early if sample not in samples][:2]
 	off = abs(blocked(samples) - log.ns)
 	check(off <= log.ns * percent / 100 + 200e3, lambda: "%s/%d in %s: %.3f ms, the log has %.3f ms\n%s" % (log.comm, log.tid, function or kind, blocked(samples) / 1e6,
@@ -111,7 +111,7 @@ os._exit(0)
 
 @contextlib.contextmanager
 def bpf_stats():
-	"""The kernel takes the time of BPF programs."""
+	"""Makes the kernel measure the time of BPF programs."""
 	fd = ctypes.CDLL(None, use_errno=True).syscall(SYS_BPF, BPF_ENABLE_STATS, (ctypes.c_uint32 * 2)(), 8)
 	check(fd >= 0, lambda: "BPF_ENABLE_STATS: %s" % os.strerror(ctypes.get_errno()))
 	try:
@@ -123,7 +123,7 @@ def bpf_stats():
 # --- the reference case ---------------------------------------------------------------------------------------------------------------
 
 def chain_error(sample, *own):
-	"""Why the user stack is not that of a thread with these functions of its own, and then libc's, or None."""
+	"""Returns why the user stack is not that of a thread with these own functions below libc's frames, or None."""
 	at = sample.user.index(own[0]) if own[0] in sample.user else -1
 	if at < 0 or tuple(sample.user[at:at + len(own)]) != own:
 		return "not %s" % ";".join(own)
@@ -132,7 +132,8 @@ def chain_error(sample, *own):
 
 @test
 def a_producer_that_waits_for_a_consumer():
-	"""The time of its sleep and of its wait for the lock are shared 80 to 20, as its own clock says; from a build without frame pointers, with complete stacks."""
+	"""The time of the sleep and of the wait for the lock is shared 80 to 20, as the program's own clock says. The build has no frame
+	pointers; the stacks are complete."""
 	report, (naps, locks), _ = watch(["--threads"], "handover", 15)
 	sleep = check_log(report, naps, "nap")
 	lock = check_log(report, locks, "take")
@@ -148,7 +149,8 @@ def a_producer_that_waits_for_a_consumer():
 
 @test
 def who_gave_the_lock_away():
-	"""--wake names the consumer's unlock, in the folded form of offwaketime: the stack of the wait, --, the waker's from its leaf to its root, the waker's name."""
+	"""--wake shows the consumer's unlock in the folded form of offwaketime: the stack of the wait, --, the waker's stack from leaf to root,
+	the waker's name."""
 	need_bpf()
 	path = scratch("wake.folded")
 	sonde("offcpu", "--wake", "-o", path, "--", build("waits"), "handover", 10, want=0)
@@ -162,7 +164,7 @@ def who_gave_the_lock_away():
 		wait, waker = frames[:frames.index("--")], frames[frames.index("--") + 1:]
 		check(wait[0] == "producer" and wait[-1] == "[futex]", ";".join(wait))
 		own = [frame for frame in waker if frame in ("release", "consume", "consumer")]
-		if own == ["release", "consume", "consumer", "consumer"] and waker[-1] == "consumer": # function, function, thread's function, thread's name
+		if own == ["release", "consume", "consumer", "consumer"] and waker[-1] == "consumer": # function, function, thread function, thread name
 			right += us
 	text = sonde("offcpu", "--wake", "-U", "--", build("waits"), "handover", 5, want=0).out
 	entries = [entry.splitlines() for entry in text.split("\n\n") if "    take\n" in entry and "[futex]" in entry and "waker:" in entry]
@@ -172,17 +174,17 @@ def who_gave_the_lock_away():
 
 @test
 def a_wait_in_vfork():
-	"""glibc's vfork keeps its return address in a register while its child runs in its memory: who called it stands there all the same."""
+	"""glibc's vfork keeps its return address in a register while its child runs in its memory. The caller is shown all the same."""
 	report, _, _ = watch([], 1, "vfork", program="forks")
 	samples = report.of(kind="vfork")
 	check(samples and sum(sample.values[WAITS] for sample in samples) >= 2, lambda: listed(report.samples))
 	whole = [sample for sample in samples if sample.user[0] == "_start" and sample.user[-3:-1] == ["main", "parent"] and sample.user[-1].endswith("vfork")]
-	check(blocked(whole) >= 0.9 * blocked(samples), lambda: listed(samples)) # the first one may be read before the program's tables are there, and then it may be cut
+	check(blocked(whole) >= 0.9 * blocked(samples), lambda: listed(samples)) # the first one may be read before the program's tables are ready, and may then be truncated
 
 
 @test
 def a_program_that_replaces_an_interpreter():
-	"""While it does, it has no stack: nobody looks for the interpreter's frames."""
+	"""During the exec the process has no user stack: nobody looks for the interpreter's frames."""
 	need_bpf()
 	work = "import os\nfor i in range(400):\n\tpid = os.fork()\n\tif not pid: os.execv('/bin/true', ['true'])\n\tos.waitpid(pid, 0)"
 	report, _ = record_waits("--min", 0, "--", sys.executable, "-c", work)
@@ -193,7 +195,8 @@ def a_program_that_replaces_an_interpreter():
 
 @test
 def while_the_kernel_takes_the_time_of_programs():
-	"""Anybody may ask it to, and then it calls our program at another place: the stacks behind that are the same ones, and those that are known without a walk are right."""
+	"""Anybody can enable this accounting. The kernel then calls our program at another address. The stacks are the same, and stacks known
+	without a walk are right."""
 	need_bpf()
 	path = scratch("timed.json")
 	with Background("offcpu", "-o", path, "--", sys.executable, "-c", PING_PONG) as background:
@@ -208,11 +211,11 @@ def while_the_kernel_takes_the_time_of_programs():
 	return "%d checked" % waits["stack_cache_checks"]
 
 
-# --- blocked time is what the program says -----------------------------------------------------------------------------------------------------
+# --- blocked time matches the program's log ----------------------------------------------------------------------------------------------------
 
 @test
 def a_crowd():
-	"""120 threads that sleep, hear of pipes and wait for locks, and their partners: the blocked time of each is the one of its own log."""
+	"""120 threads sleep, wait for pipes and wait for locks, with their partners. The blocked time of each matches its own log."""
 	report, logs, _ = watch(["--threads"], "crowd", 120, 25)
 	check_equal(len(logs), 120, "threads that said what they did")
 	kinds = {"nap": "sleep", "hear": "pipe", "take": "futex"}
@@ -249,14 +252,15 @@ while True:
 
 
 def kernel_says(pid, tid):
-	"""The thread's kernel stack as the kernel itself tells it of one that waits, root to leaf."""
+	"""Returns the kernel stack of a waiting thread as the kernel itself reports it, root to leaf."""
 	with open("/proc/%d/task/%d/stack" % (pid, tid), encoding="ascii") as file:
 		return tuple(line.split()[1].partition("+")[0] for line in file)[::-1]
 
 
 @test
 def a_wait_is_one_stack():
-	"""Under way at the start, whole, or under way at the end: its kernel stack is the one that the kernel tells in /proc, and so without the scheduler's own functions."""
+	"""A wait under way at the start, a whole wait, and a wait under way at the end have the kernel stack that /proc shows: without the
+	scheduler's own functions."""
 	need_bpf()
 	with subprocess.Popen([sys.executable, "-c", SLOW_WAITS], stdout=subprocess.PIPE, text=True) as program:
 		tids = dict(program.stdout.readline().split() for _ in range(4))
@@ -312,7 +316,7 @@ def a_thread_that_is_moved_while_it_sleeps():
 
 @test
 def a_number_that_is_used_again():
-	"""The first thread's end and the second one's beginning are not one wait."""
+	"""The first thread's end and the second thread's start, under the same id, are not one wait."""
 	need_bpf()
 	for _ in range(5):
 		report, result = record_waits("--threads", "--", build("waits"), "reused", want=None)
@@ -328,7 +332,7 @@ def a_number_that_is_used_again():
 		check(95e6 <= blocked(samples) <= log.ns, lambda: "%s %d\n%s" % (log.comm, log.ns, listed(samples)))
 
 
-# --- from when to when ---------------------------------------------------------------------------------------------------------------------
+# --- start and end of the recording --------------------------------------------------------------------------------------------------------
 
 @test
 def waits_under_way_at_the_start_and_at_the_end():
@@ -348,11 +352,11 @@ def waits_under_way_at_the_start_and_at_the_end():
 	check("pause_here" in samples[0].user and samples[0].user[0] == "_start", listed(samples))
 
 
-# --- whose, and which -----------------------------------------------------------------------------------------------------------------------
+# --- targets and limits ---------------------------------------------------------------------------------------------------------------------
 
 @test
 def threads_by_their_ids():
-	"""Each thread that was asked for is told apart in the text, with its own id, as with --threads; the folded lines are as ever."""
+	"""The text lists each requested thread separately with its id, as with --threads; the folded lines do not change."""
 	need_bpf()
 	with subprocess.Popen([build("waits"), "crowd", "12", "1000"], stdout=subprocess.DEVNULL) as process:
 		try:
@@ -413,7 +417,7 @@ def its_own_waiting_is_left_out():
 
 @test
 def a_command_waits_for_the_recording():
-	"""What became of it was sonde itself until then: that wait is ours, and left out."""
+	"""Until its exec the command is sonde itself: that wait is our own and is left out."""
 	report, (first, _), result = watch(["--threads"], "renamed")
 	check_equal(sorted({sample.kind() for sample in report.of(comm="sonde")} & {"socket", "pipe"}), [], listed(report.of(comm="sonde")))
 	check("waited at the start" not in result.err, result)
@@ -427,10 +431,10 @@ def children_of(pid):
 
 @test
 def more_different_waits_than_room():
-	"""Sums are taken out of the kernel before its map is full: processes that come and go for hours lose nothing."""
+	"""Sums are read out of the kernel before its map is full: processes that start and end for hours lose nothing."""
 	need_bpf()
 	nr = ROOM + ROOM // 8
-	report, _ = record_waits("--threads", "-K", "--stack-storage-size", ROOM // 4, "--", # each process has user stacks of its own: they would take the room of the kernel's
+	report, _ = record_waits("--threads", "-K", "--stack-storage-size", ROOM // 4, "--", # each process has its own user stacks: they would take the room of the kernel stacks
 		"sh", "-c", "i=0; while [ $i -lt %d ]; do sleep 0.005; i=$((i + 1)); done" % nr)
 	slept = [sample for sample in report.samples if sample.kind() == "sleep"]
 	check_equal(len({sample.tid for sample in slept}), nr, "processes that slept")
@@ -441,7 +445,8 @@ def more_different_waits_than_room():
 
 @test
 def more_stacks_than_the_kernel_side_remembers():
-	"""What it sent is forgotten before its memory is full: twice as many different stacks as it has room for, and none is missed."""
+	"""The kernel side forgets what it sent before its memory is full: there are twice as many different stacks as it has room for, and none
+	is missing."""
 	need_bpf()
 	report, _ = record_waits("-U", "--", build("paths"), DEPTH)
 	paths = {tuple(name for name in sample.user if name in ("left", "right")) for sample in report.samples if sample.kind() == "sleep"}
@@ -451,7 +456,7 @@ def more_stacks_than_the_kernel_side_remembers():
 
 @test
 def too_many_different_waits():
-	"""A full map is counted and said, and what found no room is as long as what is missing."""
+	"""A full map is counted and reported; the waits that found no room make up the missing time."""
 	report, logs, result = watch(["--threads", "--stack-storage-size", 1], "crowd", 30, 20)
 	check(report.waits["sums_full"] > 0, report.waits)
 	check("%d waits of" % report.waits["sums_full"] in result.err and "--stack-storage-size" in result.err, result)
@@ -462,7 +467,8 @@ def too_many_different_waits():
 
 @test
 def a_limit_of_its_own_cost():
-	"""Two processes wake each other all the time: with --max-overhead short waits are left out after a while, which is counted and said; without need nothing is."""
+	"""Two processes wake each other all the time. With --max-overhead, short waits are left out after a while, which is counted and
+	reported; without need, none is left out."""
 	report, _, result = watch(["--max-overhead", 1], "pingpong", 3500)
 	check("more than --max-overhead 1: in the end waits shorter than " in result.err, result)
 	check(report.waits["filtered_time"] > 0, report.waits)
@@ -478,7 +484,7 @@ def nothing_waited():
 	check_equal(report.samples, [], "samples")
 
 
-# --- how it is written -------------------------------------------------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------------------------------------------------------
 
 @test
 def text_as_offcputime():
@@ -502,7 +508,7 @@ def text_as_offcputime():
 
 @test
 def sums_as_offcputime():
-	"""BCC's, at the same time, of two threads that wait for time and for each other. It leaves out what waits when it ends."""
+	"""The sums match BCC's at the same time, for two threads that sleep and wait for each other. BCC leaves out waits under way at its end."""
 	need_bpf()
 	tool = find_tool("offcputime", "/usr/sbin/offcputime")
 	if not tool:
@@ -525,7 +531,7 @@ def sums_as_offcputime():
 
 @test
 def who_wakes_by_a_page_fault():
-	"""It struck in user code, as an interrupt does, and is the thread's own."""
+	"""A page fault in user code is a wait of the thread itself, although it arrives like an interrupt."""
 	need_bpf()
 	path = scratch("fault.folded")
 	result = sonde("offcpu", "--wake", "-o", path, "--", build("fault_waker"), 3)
@@ -540,7 +546,7 @@ def who_wakes_by_a_page_fault():
 
 @test
 def interrupted():
-	"""Ctrl-C: what has been measured by then is reported."""
+	"""Ctrl-C: what has been measured until then is reported."""
 	need_bpf()
 	path = scratch("interrupted.json")
 	with Background("offcpu", "-o", path) as background:
@@ -556,7 +562,7 @@ def interrupted():
 
 @test
 def ctrl_c_at_a_terminal():
-	"""It comes to the helpers as well, which find the names for the report: they do not end by it."""
+	"""Ctrl-C also reaches the helpers, which resolve names for the report: it does not end them."""
 	need_bpf()
 	path = scratch("terminal.json")
 	with Background("offcpu", "-o", path, start_new_session=True) as background:

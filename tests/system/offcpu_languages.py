@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What programs of other languages wait for: Python's interpreter lock, Go's netpoller, channels and system calls, a monitor of a JVM, Node's event loop, each with the language's frames. The oracle is
-what the program says itself of how long it waited: at least what it asked for, at most what that took."""
+"""What programs of other languages wait for: Python's interpreter lock, Go's netpoller, channels and system calls, a monitor of a JVM, Node's event
+loop, each with the language's frames. The reference is the program's own report of its waits: at least the requested time, at most the time that the
+call took."""
 import glob
 import os
 import re
@@ -16,8 +17,8 @@ SECONDS = 3
 
 
 class Waits:
-	"""Of `sonde offcpu` of a command: .rows: (tid, comm, kind of wait, user frames root to leaf as (name, kind), seconds, how many); .told: what the program said, a list of words for each name;
-	.stolen: seconds that a host took meanwhile."""
+	"""The waits in `sonde offcpu` of a command: .rows: (tid, comm, kind of wait, user frames root to leaf as (name, kind), seconds, count);
+	.told: the program's report, a list of words for each name; .stolen: seconds that a host stole meanwhile."""
 
 	def __init__(self, *command, timeout=100, **kwargs):
 		before = stolen()
@@ -33,7 +34,7 @@ class Waits:
 		self.told = {line.split()[0]: line.split()[1:] for line in self.result.out.splitlines() if line.split()}
 
 	def of(self, tid=None, kind=None, comm=None, function=None):
-		"""Seconds of a thread, of a kind, under a function."""
+		"""Returns seconds of a thread, of a kind, under a function."""
 		return sum(seconds for tid_of, comm_of, kind_of, user, seconds, _ in self.rows if tid in (None, tid_of) and kind in (None, kind_of) and comm in (None, comm_of) and
 			(not function or any(re.fullmatch(function, frame) for frame, _ in user)))
 
@@ -43,7 +44,7 @@ class Waits:
 
 
 def between(got, least, most, told):
-	"""Within 2 %, and what a loaded machine takes to let a thread go on."""
+	"""Within 2 %, plus the time that a loaded machine takes to resume a thread."""
 	check(least * 0.98 <= got <= most * 1.02 + 0.005, lambda: "%f s, want %f to %f\n%s" % (got, least, most, told()))
 
 
@@ -60,7 +61,8 @@ def follows(frames, chain):
 
 @test
 def pythons_lock():
-	"""Two threads that compute: what a thread was not on a CPU it waited for the lock or the CPU, in the function that computes, and its frames are Python's or the mark that says they are not known."""
+	"""Two threads compute: a thread off the CPU waited for the lock or the CPU, in the computing function. Its frames are Python's, or the
+	mark that says they are unknown."""
 	need_bpf()
 	notes = []
 	for python in pythons():
@@ -71,7 +73,7 @@ def pythons_lock():
 			tid, elapsed, cpu = int(waits.told[name][0]), *map(float, waits.told[name][1:3])
 			rows = [row for row in waits.rows if row[0] == tid]
 			away = sum(row[4] for row in rows)
-			between(away, elapsed - cpu - waits.stolen, elapsed - cpu + 0.05, lambda tid=tid: waits.hottest(tid)) # it lives a little longer than it says
+			between(away, elapsed - cpu - waits.stolen, elapsed - cpu + 0.05, lambda tid=tid: waits.hottest(tid)) # it lives slightly longer than it reports
 			locked = [row for row in rows if row[2] == "futex"]
 			check(sum(row[4] for row in locked) > 0.2 * (elapsed - cpu), lambda tid=tid: "no lock\n%s" % waits.hottest(tid))
 			right = sum(row[4] for row in locked if follows(of_python(row[3]), [name, "compute"]))
@@ -84,7 +86,8 @@ def pythons_lock():
 			notes.append("%s %.2f s, marked %.2f" % (name, right, marked))
 		tid, _, _, asked, slept = int(waits.told["naps"][0]), *map(float, waits.told["naps"][1:])
 		naps = [row for row in waits.rows if row[0] == tid and row[2] in ("sleep", "select")] # select up to 3.10
-		# As of 3.11 until a point in time: that goes nearer while the thread gives the lock back, and is preempted on the way to its sleep.
+		# As of 3.11 the wait lasts until a point in time, which comes nearer while the thread releases the lock and is preempted on the way to its
+		# sleep.
 		late = sum(row[4] for row in waits.rows if row[0] == tid and (row[2] == "preempted" or any(frame == "PyEval_SaveThread" for frame, _ in row[3])))
 		between(sum(row[4] for row in naps), asked - late, slept, lambda tid=tid: waits.hottest(tid))
 		check(sum(row[4] for row in naps if follows(of_python(row[3]), ["naps", "doze"])) > 0.5 * asked, lambda tid=tid: waits.hottest(tid))
@@ -94,13 +97,13 @@ def pythons_lock():
 # --- Go --------------------------------------------------------------------------------------------------------------------------------
 
 def goroutine_or_scheduler(user):
-	"""Where a whole stack of Go's begins."""
+	"""Returns whether a whole stack of Go begins where it should."""
 	return user and user[0][0] in ("runtime.goexit", "runtime.mcall", "runtime.mstart", "runtime.morestack", "runtime.rt0_go", "runtime.asmcgocall", "_rt0_amd64_linux", "_rt0_arm64_linux")
 
 
 @test
 def gos_goroutines():
-	"""A system call is waited for by its goroutine, a channel by the scheduler of the thread that its goroutine has to itself, a connection by the netpoller."""
+	"""The goroutine waits for a system call, the scheduler of the goroutine's own thread for a channel, the netpoller for a connection."""
 	need_bpf()
 	waits = Waits(go_build("parks"), SECONDS)
 	tid, asked, took = int(waits.told["syscall"][0]), *map(float, waits.told["syscall"][1:])
@@ -126,7 +129,7 @@ def leave_no_maps(before):
 
 
 def of_a_runtime(*command, **kwargs):
-	"""Of a program that leaves a perf map in /tmp."""
+	"""Records a program that leaves a perf map in /tmp."""
 	before = set(glob.glob("/tmp/perf-*.map"))
 	try:
 		return Waits(*command, **kwargs)
@@ -136,7 +139,7 @@ def of_a_runtime(*command, **kwargs):
 
 @test
 def javas_monitor():
-	"""Who enters a monitor that another thread holds waits in the method that enters it, as long as it says."""
+	"""A thread that enters a monitor held by another waits in the entering method, as long as it reports."""
 	need_bpf()
 	java = find_tool("java")
 	if not java:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cgroups (version 2) of a test's own, below where cgroup2 is mounted; where it is not, in a mount namespace of the test's own."""
+"""Cgroups (version 2) of a test's own, below the mount of cgroup2; without one, in a mount namespace of the test's own."""
 import atexit
 import ctypes
 import os
@@ -22,7 +22,7 @@ def cgroup2_mount():
 
 
 def mount_cgroup2():
-	"""In a mount namespace of our own: it goes away with us and with those that we start."""
+	"""Mounts it in a mount namespace of our own, which ends with this process and its children."""
 	point = fresh_folder("cgroup2")
 	if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS):
 		skip("no cgroup2 is mounted, and no mount namespace can be made: %s" % os.strerror(ctypes.get_errno()))
@@ -34,7 +34,7 @@ def mount_cgroup2():
 
 
 def remove(top):
-	"""A cgroup with those below it; whoever is still in there dies."""
+	"""Removes a cgroup and those below it, and kills the processes in them."""
 	for folder, _, _ in os.walk(top, topdown=False):
 		for _ in range(50):
 			for pid in open(os.path.join(folder, "cgroup.procs"), encoding="ascii").read().split():
@@ -42,12 +42,13 @@ def remove(top):
 			try:
 				os.rmdir(folder)
 				break
-			except OSError: # those that were killed are not gone yet
+			except OSError: # killed processes have not ended yet
 				time.sleep(0.1)
 
 
 class OwnCgroups:
-	"""A cgroup of our own, with these folders in it; they go away with us, and if we are killed with the next of our kind. .mount, .name and .path of it."""
+	"""A cgroup of our own with these folders in it. They are removed when we end, or, if we are killed, by the next test of this kind. Has
+	.mount, .name and .path."""
 
 	def __init__(self, *folders):
 		need_bpf()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of `perf record`, read by us: programs with a known chain, by each way of recording a stack, and frame by frame beside `perf script`. perf_dump is given
-instead of a verb (PERF_DUMP): it reads a recording and writes a format."""
+"""Recordings of `perf record`, read by sonde: programs with a known chain, for each way of recording a stack, and frame by frame against `perf script`.
+perf_dump replaces a verb (PERF_DUMP): it reads a recording and writes a format."""
 import collections
 import json
 import os
@@ -17,11 +17,11 @@ DUMP = os.environ["PERF_DUMP"]
 AT_LEAST = 20 # samples: others may need the processors
 
 
-os.environ["HOME"] = scratch("") # perf keeps copies of what it records in ~/.debug, and we look there
+os.environ["HOME"] = scratch("") # perf keeps copies of recorded files in ~/.debug, where sonde looks
 
 
 def perf_record(pid, *args, name="perf.data", seconds=1, freq=499, event="cpu-clock:u", cached=False):
-	"""The path of a recording of a process; pid None: of all."""
+	"""Returns the path of a recording of a process; pid None: of all."""
 	perf = find_tool("perf")
 	if not perf:
 		skip("no perf (linux-perf)")
@@ -49,7 +49,8 @@ def perf_script(path, *fields):
 
 
 def addresses(path):
-	"""Stacks as perf has them, leaf first, with their numbers. What it unwound itself has addresses in the file and, but for the leaf, one before the return address."""
+	"""Returns stacks as perf has them, leaf first, with their counts. Stacks that perf unwound have addresses in the file and, except for
+	the leaf, one before the return address."""
 	stacks = collections.Counter()
 	for block in perf_script(path, "-F", "ip,sym,dso", "--no-inline").split("\n\n"):
 		frames = tuple(int(line.split()[0], 16) for line in block.splitlines() if line.strip())
@@ -183,7 +184,7 @@ def a_file_that_was_replaced_gives_no_names():
 
 @test
 def registers_of_another_machine_are_not_walked_with():
-	"""Their numbers mean other registers here: an arm64 machine's include those that ours are taken from."""
+	"""Their numbers mean other registers here: an arm64 machine's set includes the numbers of the ones we need."""
 	with Program("chain", 10) as program:
 		path = perf_record(program.pid, "--call-graph", "dwarf,8192")
 	with open(path, "rb") as file:
@@ -238,7 +239,7 @@ def the_whole_system_is_read_as_perf_reads_it():
 	for block in perf_script(path, "-F", "comm,ip,sym,dso", "--no-inline").split("\n\n"):
 		if block.strip():
 			name = block.strip("\n").splitlines()[0].strip()
-			theirs["" if name.startswith(":") else name] += 1 # ":-1" is a thread that ends
+			theirs["" if name.startswith(":") else name] += 1 # ":-1" is an exiting thread
 	ours = collections.Counter()
 	for stack in stacks_of(path):
 		ours[stack.comm] += stack.count

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of Perl among the native ones: programs of tests/programs/spin.pl, which tell their stack themselves, all sampled at once; and one that calls its subs at random."""
+"""Frames of Perl among the native ones: programs of tests/programs/spin.pl report their own stacks and are all sampled at once; another program calls
+its subs at random."""
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ from harness import AUDIT, SOURCES, check, check_audited, find_tool, need_bpf, r
 
 SPIN = os.path.join(SOURCES, "spin.pl")
 LOOPS = ("Perl_runops_standard", "Perl_runops_debug")
-# What goes through C: {(caller, callee)} by their last names; all other calls do not.
+# Calls that go through C: {(caller, callee)} by their last names; all other calls do not.
 THROUGH_C = {
 	"sort_block": {("__ANON__", "outer")}, "sort_name": {("__ANON__", "by_name")}, "sort_catches": {("__ANON__", "catches")},
 	"first": {("__ANON__", "__ANON__")}, "reduce": {("__ANON__", "__ANON__")},
@@ -20,11 +21,11 @@ THROUGH_C = {
 NR_THREADS = {"threads": 3}
 SCENARIOS = ("nested", "method", "closure", "eval_block", "sort_block", "sort_name", "sort_catches", "first", "reduce", "eval_text", "eval_sub", "required", "recursion", "sorts", "tied",
 	"overloaded", "alarm", "warned", "destroyed", "threads", "fork")
-sampled = {} # scenario -> [(stack told, frames, count)]
+sampled = {} # scenario -> [(reported stack, frames, count)]
 
 
 class Spin:
-	"""A scenario that runs; expected[tid] is what its threads told."""
+	"""A running scenario; expected[tid] is what its threads reported."""
 
 	def __init__(self, perl, scenario, nr_threads=1):
 		self.scenario = scenario
@@ -32,7 +33,7 @@ class Spin:
 		self.nr_threads, self.expected = nr_threads, {}
 
 	def wait(self):
-		"""Until it has told its stacks. The process that spins."""
+		"""Waits until it has reported its stacks. Returns the process that spins."""
 		lines = [self.process.stdout.readline() for _ in range(self.nr_threads)]
 		check(all(lines), lambda: "%s has ended" % self.scenario)
 		told = [json.loads(line) for line in lines]
@@ -45,7 +46,7 @@ class Spin:
 
 
 def stack_of(report, sample):
-	"""[(kind, name, file, first line, line)], root to leaf."""
+	"""Returns [(kind, name, file, first line, line)], root to leaf."""
 	frames = []
 	for number in report["stacks"][sample["user_stack"]][::-1]:
 		frame = report["frames"][number]
@@ -55,7 +56,7 @@ def stack_of(report, sample):
 
 
 def chain_error(frames, told):
-	"""None when the Perl frames are just those that the thread told."""
+	"""Returns None when the Perl frames are exactly those that the thread reported."""
 	chain = [frame for frame in frames if frame[0] == "perl"]
 	if len(chain) != len(told["stack"]):
 		return "%d frames, not %d" % (len(chain), len(told["stack"]))
@@ -70,7 +71,7 @@ def chain_error(frames, told):
 
 
 def order_error(frames, scenario):
-	"""None when native frames are where C is, and nowhere else."""
+	"""Returns None when native frames are where C is, and nowhere else."""
 	if frames[0][0] != "native" or any(frame[1] in LOOPS for frame in frames):
 		return "the interpreter's own frames are not replaced"
 	places = [i for i, frame in enumerate(frames) if frame[0] == "perl"]
@@ -83,7 +84,7 @@ def order_error(frames, scenario):
 
 
 def sample_all(perl, scenarios=SCENARIOS, freq_hz=4999, args=()):
-	"""All scenarios in the same seconds, which is what takes long."""
+	"""Samples all scenarios in the same seconds, because sampling is the slow part."""
 	spins = [Spin(perl, scenario, NR_THREADS.get(scenario, 1)) for scenario in scenarios]
 	reports, counts = [], {}
 	try:
@@ -132,16 +133,16 @@ def scenario_test(scenario):
 
 @test
 def audited():
-	"""The audit looks at stacks, and leaves them as they are."""
+	"""The audit examines stacks and leaves them unchanged."""
 	need_bpf()
 	found = sample_all([find_tool("perl") or skip("no perl")], ("nested", "sort_name", "sorts", "tied"), 499, AUDIT)
 	return ", ".join("%s: %s" % (scenario, check_scenario(found, scenario)) for scenario in found)
 
 
 def edge_error(frames, sites):
-	"""None when each sub calls what its line says, in that way. The leaf may be anywhere in its sub."""
+	"""Returns None when each sub calls what its line says, in that way. The leaf may be anywhere in its sub."""
 	places = [i for i, frame in enumerate(frames) if frame[0] == "perl"]
-	if any(frame[1] in LOOPS for frame in frames[:places[-1]]): # behind them it has begun, but no sub has
+	if any(frame[1] in LOOPS for frame in frames[:places[-1]]): # above the loop's frame the interpreter has begun, but no sub has
 		return "the interpreter's own frames are not replaced"
 	for before, after in zip(places, places[1:]):
 		name, callee, through_c, between = sites.get(str(frames[before][4]), ("", "", 0, ""))
@@ -157,7 +158,7 @@ def edge_error(frames, sites):
 
 @test
 def random_calls():
-	"""No impossible caller of anything, at any moment but the few instructions in which Perl pushes a context."""
+	"""No frame has an impossible caller at any moment, except for the few instructions in which Perl pushes a context."""
 	need_bpf()
 	right, wrong = 0, {}
 	with subprocess.Popen([find_tool("perl") or skip("no perl"), os.path.join(SOURCES, "spin_random.pl")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

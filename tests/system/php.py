@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of PHP among the native ones: programs of tests/programs/spin.php, which tell their stack themselves. All cases run at once, and one recording has them all. SONDE_PHP is another PHP than
-the machine's own, as a command line, for which SONDE_PHP_SCRIPTS has the scripts (tests/matrix/php.py)."""
+"""Frames of PHP among the native ones: programs of tests/programs/spin.php report their own stacks. All cases run at once, in one recording. SONDE_PHP
+is a PHP other than the machine's own, as a command line; SONDE_PHP_SCRIPTS has the scripts for it (tests/matrix/php.py)."""
 import json
 import os
 import shutil
@@ -21,10 +21,10 @@ PLAIN = ("plain", "c", "empty", "static", "magic", "closure", "arrow", "anonymou
 FIBERS = ("fiber", "resumed", "fiber_generator") # PHP 8.1 and newer
 JIT = ("plain", "c", "usort", "closure", "call", "string", "destruct", "generator", "delegates", "include", "eval", "recursion", "mixed", "sorts", "fiber", "resumed")
 JIT_KINDS = ("tracing", "function")
-CALLED = {"spin_in_c": ("hash", "", 0)} # by the loop of
+CALLED = {"spin_in_c": ("hash", "", 0)} # called by the loop of
 CALLS = os.path.join(SCRIPTS, "calls.php")
 BY_PHP = {("<main>", "by_sort"), ("<main>", "by_map"), ("<main>", "by_generator"), ("<main>", "by_fiber"), ("<main>", "by_nesting"), ("by_sort", "usort"), ("by_map", "array_map"),
-	("by_generator", "numbers"), # which makes the generator, and is run by C later
+	("by_generator", "numbers"), # which creates the generator, and is later run by C
 	("by_fiber", "Fiber::__construct"), ("by_fiber", "Fiber::start"), ("by_fiber", "Fiber::resume"), ("by_nesting", "array_map"),
 	("{closure}", "usort"), ("{closure}", "array_map"), ("{closure}", "Fiber::suspend"), ("{closure}", "strrev"),
 	("<main>", "by_frees"), ("<main>", "by_pattern"), ("<main>", "by_string"), ("by_frees", "array_map"), ("by_pattern", "preg_replace_callback"),
@@ -41,7 +41,8 @@ def php():
 
 
 def told(text):
-	"""What spin.php says of itself: [(name, file, line)], root to leaf; line 0: a function written in C. And how often PHP's loop is entered."""
+	"""Parses spin.php's report: [(name, file, line)], root to leaf; line 0: a function written in C. Also returns how often PHP's loop is
+	entered."""
 	lines = text[text.index("spin"):].split("\n")
 	end = next(i for i, line in enumerate(lines) if line.startswith("entries "))
 	stack = [tuple(line.split("\t")) for line in lines[:end]]
@@ -50,7 +51,7 @@ def told(text):
 
 class Spin:
 	def __init__(self, argv):
-		self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(10)) # sonde goes first
+		self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(10)) # sonde has priority
 		self.pid = self.process.pid
 
 	def read(self):
@@ -67,7 +68,8 @@ class Spin:
 
 
 def chain_error(frames, stack, has_jit):
-	"""None when the PHP frames are just those that the script told, and what it calls again and again. Of code that the JIT made the leaf's line is not known."""
+	"""Returns None when the PHP frames are exactly those that the script reported, plus what it calls repeatedly. In code made by the JIT
+	the leaf's line is unknown."""
 	chain = [frame[1:] for frame in frames if frame[0] == "php"]
 	if len(chain) == len(stack) + 1 and chain[-1] == CALLED.get(stack[-1][0]):
 		chain.pop()
@@ -84,7 +86,7 @@ def chain_error(frames, stack, has_jit):
 
 
 def order_error(frames, stack, nr_entries):
-	"""None when native frames are where C is, and nowhere else."""
+	"""Returns None when native frames are where C is, and nowhere else."""
 	if frames[0][0] != "native" or any(frame[1] == LOOP for frame in frames):
 		return "PHP's own frames are not replaced"
 	places = [i for i, frame in enumerate(frames) if frame[0] == "php"]
@@ -98,7 +100,7 @@ def order_error(frames, stack, nr_entries):
 
 
 def jit_options(kind):
-	opcache = () if php()[1] >= (8, 5) else ("zend_extension=opcache",) # from then on it is built in
+	opcache = () if php()[1] >= (8, 5) else ("zend_extension=opcache",) # built in from then on
 	return opcache + ("opcache.enable_cli=1", "opcache.file_update_protection=0", "opcache.jit=" + kind, "opcache.jit_buffer_size=16M")
 
 
@@ -118,7 +120,7 @@ def sample_error(frames, expected, kind, has_jit):
 
 
 def stack_of(report, sample):
-	"""[(kind, name, file, line)], root to leaf."""
+	"""Returns [(kind, name, file, line)], root to leaf."""
 	frames = []
 	for number in report["stacks"][sample["user_stack"]][::-1]:
 		frame = report["frames"][number]
@@ -128,7 +130,7 @@ def stack_of(report, sample):
 
 
 def judge(expected, kinds, args=(), has_jit=False):
-	"""Samples the processes until there is enough of each; expected[pid]: what it told. {pid: (right, {error: count})}."""
+	"""Samples the processes until there is enough of each; expected[pid]: what it reported. Returns {pid: (right, {error: count})}."""
 	verdicts = {pid: (0, {}) for pid in expected}
 	for _ in range(12): # a loaded machine gives few
 		few = [pid for pid, (right, wrong) in verdicts.items() if right + sum(wrong.values()) < ENOUGH]
@@ -149,7 +151,7 @@ def judge(expected, kinds, args=(), has_jit=False):
 
 
 def check_verdicts(verdicts, names):
-	"""Of all samples 99 % are right, and of each case nearly all: it may have a handful only."""
+	"""Of all samples 99 % are right, and of each case nearly all: a case may have only a handful."""
 	nr_right, nr_wrong = sum(right for right, _ in verdicts.values()), sum(sum(wrong.values()) for _, wrong in verdicts.values())
 	bad = {names[pid]: verdict for pid, verdict in verdicts.items() if verdict[0] < ENOUGH or sum(verdict[1].values()) > max(1, 0.05 * verdict[0])}
 	check(not bad and nr_wrong <= 0.01 * (nr_right + nr_wrong), lambda: "samples that are right and wrong: %r" % (bad or verdicts))
@@ -181,20 +183,20 @@ def interpreted():
 
 @test
 def audited():
-	"""The audit looks at stacks, and leaves them as they are."""
+	"""The audit examines stacks and leaves them unchanged."""
 	need_bpf()
 	return check_cases(("usort", "generator", "include", "sorts"), args=AUDIT)
 
 
 @test
 def compiled():
-	"""Code of the JIT runs on the frame of PHP's loop: stacks are as whole, and in the same order, as without it."""
+	"""Code of the JIT runs on the frame of PHP's loop: stacks are as complete, and in the same order, as without it."""
 	need_bpf()
 	return "; ".join("%s: %s" % (kind, check_cases(JIT, jit_options(kind))) for kind in JIT_KINDS)
 
 
 def is_made(name):
-	"""Is that code of the JIT?"""
+	"""Returns whether this is code of the JIT."""
 	return name.startswith("[zero (deleted)")
 
 
@@ -203,14 +205,14 @@ def is_activation(name):
 
 
 def call_error(frames):
-	"""None when each frame of calls.php was called by what stands before it."""
-	frames = [(kind, "{closure}" if name.startswith("{closure:") else name) for kind, name, *_ in frames] # from PHP 8.4 on it says where it is
+	"""Returns None when the frame before each frame of calls.php can have called it."""
+	frames = [(kind, "{closure}" if name.startswith("{closure:") else name) for kind, name, *_ in frames] # from PHP 8.4 on its name includes its location
 	places = [i for i, frame in enumerate(frames) if frame[0] == "php"]
 	if places and (frames[places[0]][1] != "<main>" or frames[places[0] - 1][1] not in ("zend_execute", frames[-1][1])):
 		return "%s after %s" % (frames[places[0]][1], frames[places[0] - 1][1])
 	for before, after in zip(places, places[1:]):
 		call = (frames[before][1], frames[after][1])
-		if "[unknown]" in call: # a closure that was gone when its name was read
+		if "[unknown]" in call: # a closure that was freed before its name was read
 			continue
 		if call not in (BY_PHP if after == before + 1 else BY_C):
 			return "%s calls %s, %d frames between" % (*call, after - before - 1)
@@ -223,7 +225,8 @@ def call_error(frames):
 
 
 def check_calls(options=()):
-	"""Wherever PHP is on its way to C and back, no call is seen that there is not, unless the stack is marked; but for a few destructors (docs/internals/php.md)."""
+	"""Anywhere on PHP's way to C and back, no false call is shown unless the stack is marked, except for a few destructors
+	(docs/internals/php.md)."""
 	nr, nr_marked, wrong = 0, 0, {}
 	process = subprocess.Popen([*php()[0], "-n", *words_of(options), CALLS], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 	try:
@@ -249,7 +252,7 @@ def check_calls(options=()):
 
 @test
 def compiled_and_young():
-	"""Children that are in the JIT's code, on a frame of its own, before their interpreter is known."""
+	"""Children run the JIT's code, on a frame of its own, before their interpreter is known."""
 	need_bpf()
 	path = scratch("brief.json")
 	sonde("profile", "--timestamps", "-U", "-F", 1999, "-o", path, "--", *php()[0], "-n", *words_of(jit_options("tracing")), os.path.join(SCRIPTS, "brief.php"), 3, want=0)
@@ -283,7 +286,7 @@ def calls_and_returns_of_the_jit():
 
 
 class Request:
-	"""A request to php-fpm (FastCGI 1.0), which is never answered to its end."""
+	"""A request to php-fpm (FastCGI 1.0), which is never answered completely."""
 
 	def __init__(self, path, script):
 		params = {"SCRIPT_FILENAME": script, "REQUEST_METHOD": "GET", "PHP_VALUE": "implicit_flush=1"}
@@ -303,7 +306,7 @@ class Request:
 		return data
 
 	def read(self):
-		"""(the worker's pid, what it told)"""
+		"""Returns (the worker's pid, what it reported)."""
 		text = ""
 		while not text.endswith("ready\n"):
 			_, _, _, nr, padding = struct.unpack(">BBHHBx", self.take(8))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of CPython among the native ones: programs of tests/programs/spin.py, which tell their stack themselves. SONDE_PYTHONS=path:path... says which interpreters; else the machine's own
-and, where pyenv has them, one of each kind of frames."""
+"""Frames of CPython among the native ones: programs of tests/programs/spin.py report their own stacks. SONDE_PYTHONS=path:path... selects the
+interpreters; the default is the machine's own and, where pyenv has them, one of each kind of frames."""
 import contextlib
 import json
 import os
@@ -11,9 +11,9 @@ from harness import AUDIT, SOURCES, check, check_audited, need_bpf, run_tests, s
 from python_programs import LOOP, pythons, stack_of, version_of # noqa: F401 (for those who import us)
 
 SPIN = os.path.join(SOURCES, "spin.py")
-# Calls that go through C whatever the version: (caller, callee), by their last names. Whether others do depends on the version and on how warm they are.
+# Calls that go through C in every version: (caller, callee), by their last names. Whether others do depends on the version and on how warm they are.
 THROUGH_C = {"sort": {("sort", "key_of")}, "sorts": {("sort_recursively", "<lambda>")}, "callback": {("callback", "<lambda>")}, "exec": {("evaluated", "<module>")}}
-# Each with the number of threads that tell their stack.
+# Each with the number of threads that report their stack.
 SCENARIOS = {"nested": 1, "generator": 1, "sort": 1, "recursion": 1, "sorts": 1, "init": 1, "coroutine": 1, "callback": 1, "fork": 1, "exec": 1, "threads": 4}
 NEVER_THROUGH_C = {("spin", "tell"), ("inner", "spin"), ("<lambda>", "inner"), ("nested", "method"), ("recurse", "recurse"), ("made_up", "spin")} # 3.11 and newer
 
@@ -37,7 +37,7 @@ def last_name(name):
 
 
 def chain_error(frames, told):
-	"""None when the Python frames are just those that the thread told."""
+	"""Returns None when the Python frames are exactly those that the thread reported."""
 	chain = [frame for frame in frames if frame[0] == "python"]
 	if len(chain) != len(told["stack"]):
 		return "%d frames, not %d" % (len(chain), len(told["stack"]))
@@ -52,7 +52,7 @@ def chain_error(frames, told):
 
 
 def order_error(frames, scenario, version):
-	"""None when native frames are where C is, and nowhere else."""
+	"""Returns None when native frames are where C is, and nowhere else."""
 	if frames[0][0] != "native" or any(frame[1] == LOOP for frame in frames):
 		return "the interpreter's own frames are not replaced"
 	places = [i for i, frame in enumerate(frames) if frame[0] == "python"]
@@ -67,7 +67,7 @@ def order_error(frames, scenario, version):
 
 
 def counted(report, runs, version):
-	"""{scenario: [right, {what is wrong: samples}]} of the processes in `runs`, by scenario: (tgid, what its threads told)."""
+	"""Returns {scenario: [right, {what is wrong: samples}]} of the processes in `runs`, by scenario: (tgid, what its threads reported)."""
 	found = {scenario: [0, {}] for scenario in runs}
 	by_tgid = {tgid: (scenario, {one["tid"]: one for one in told}) for scenario, (tgid, told) in runs.items()}
 	for sample in report["samples"]:
@@ -83,7 +83,8 @@ def counted(report, runs, version):
 
 
 def check_scenarios(version, start, freq_hz=1999, args=()):
-	"""All scenarios at once, under one recording, or several where a loaded machine gives few samples. start(scenario) is to be entered: it has .process when it runs."""
+	"""Runs all scenarios at once, under one recording, or several when a loaded machine gives few samples. start(scenario) returns a context
+	manager, which has .process when the scenario runs."""
 	total = {scenario: [0, {}] for scenario in SCENARIOS}
 	with contextlib.ExitStack() as stack:
 		running = {scenario: stack.enter_context(start(scenario)) for scenario in SCENARIOS}
@@ -111,7 +112,7 @@ def register(python):
 		need_bpf()
 		return check_scenarios(version_of(python), lambda scenario: Spin(python, scenario))
 
-	def check_audit(): # it looks at stacks, and leaves them as they are
+	def check_audit(): # the audit examines stacks and leaves them unchanged
 		need_bpf()
 		return check_scenarios(version_of(python), lambda scenario: Spin(python, scenario), 499, AUDIT)
 	check_it.__name__ = "python_%d_%d" % version_of(python)

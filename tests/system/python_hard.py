@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of CPython where it is hard: in the middle of calls, in threads without the GIL, in programs that end soon, pretend, or are gone from memory. Interpreters: as python.py has them."""
+"""Frames of CPython in hard cases: in the middle of calls, in threads without the GIL, in programs that end soon, that only look like Python, or whose
+memory is paged out. Interpreters: see python.py."""
 import collections
 import ctypes
 import json
@@ -14,7 +15,7 @@ from python_programs import LOOP, pythons, stack_of, version_of
 
 
 def profile(pid, seconds=1, hz=997, *options):
-	"""The report of a running process; for longer where others leave it little time."""
+	"""Returns the report of a running process; records longer when others leave it little time."""
 	for duration in (seconds, 8 * seconds):
 		report = json.loads(sonde("profile", "--format", "json", "-U", "-F", hz, *options, "-p", pid, duration, want=0).out)
 		if report["account"]["recorded"] >= min(150, hz * seconds / 3):
@@ -23,7 +24,7 @@ def profile(pid, seconds=1, hz=997, *options):
 
 
 class Script:
-	"""A Python program that runs; .told: the lines of JSON that it printed."""
+	"""A running Python program; .told: the lines of JSON that it printed."""
 
 	def __init__(self, argv, nr_lines=1, **options):
 		self.process = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options)
@@ -39,7 +40,7 @@ class Script:
 
 
 class Tally:
-	"""Samples that are right, marked, and wrong with the reason."""
+	"""Counts samples: right, marked, and wrong with the reason."""
 
 	def __init__(self, what):
 		self.what, self.right, self.marked, self.wrong, self.marks = what, 0, 0, {}, collections.Counter()
@@ -94,7 +95,7 @@ def random_calls():
 		version = version_of(python)
 		tally = Tally(python)
 		with Script([python, os.path.join(SOURCES, "maze.py")]) as maze:
-			for _ in range(16): # of which one or two do, unless others leave it little time
+			for _ in range(16): # one or two of them do, unless others leave it little time
 				report = profile(maze.pid, 1, 4999)
 				for sample in report["samples"]:
 					frames = stack_of(report, sample)
@@ -110,7 +111,7 @@ def random_calls():
 # --- names ---------------------------------------------------------------------------------------------------------------------------------
 
 def names_by_count(report, prefix, kind="python"):
-	"""{name of a function that begins so: samples that have it}"""
+	"""Returns {name of a function with this prefix: samples that have it}."""
 	found = {}
 	for sample in report["samples"]:
 		for name in {frame[1] for frame in stack_of(report, sample) if frame[0] == kind and frame[1].startswith(prefix)}:
@@ -137,7 +138,7 @@ for i in range(1000):
 
 @test
 def code_at_the_same_address():
-	"""Functions that live for 50 ms: each gets the memory of the one before."""
+	"""Functions that live for 50 ms: each gets the memory of the previous one."""
 	need_bpf()
 	said = []
 	for python in pythons():
@@ -151,7 +152,7 @@ def code_at_the_same_address():
 	return " ".join(said)
 
 
-# Each outer_N runs nothing but code whose names have its number: what was freed and what stands there now are told apart, or the numbers differ.
+# Each outer_N runs only code whose names have its number. If freed code is confused with the code that is now at its address, the numbers differ.
 EXECS = """
 import random
 print(1, flush=True)
@@ -172,7 +173,7 @@ while True:
 
 @test
 def code_that_lives_for_a_moment():
-	"""exec() of code of 50 us: always alike, so that it comes to stand where another was, and of all sizes."""
+	"""exec() of code that lives 50 us: code that looks alike, so that it gets the address of earlier code, and code of all sizes."""
 	need_bpf()
 	said = []
 	for python in pythons():
@@ -204,7 +205,7 @@ os.execv(sys.argv[1], sys.argv[1:] + [sys.executable])
 
 @test
 def programs_one_after_the_other_in_a_process():
-	"""The same and another Python, at the same addresses."""
+	"""The same Python, then another one, at the same addresses in one process."""
 	need_bpf()
 	found = pythons()
 	for python, other in ((found[0], found[0]), (found[0], found[-1])):
@@ -228,7 +229,7 @@ SHORT = "import time\ndef short_lived():\n\tuntil = time.process_time() + 0.06\n
 
 @test
 def short_lives():
-	"""30 processes of 60 ms."""
+	"""30 processes that live 60 ms."""
 	need_bpf()
 	path = script("short.py", SHORT)
 	run_them = "import subprocess, sys\nfor i in range(30): subprocess.call(sys.argv[1:])"
@@ -320,7 +321,7 @@ down(int(sys.argv[1]))
 
 @test
 def deeper_than_is_kept():
-	"""1,200 runs on 5,000 native frames: what is left out is marked, where it is missing."""
+	"""1,200 runs on 5,000 native frames: a mark stands where frames are left out."""
 	need_bpf()
 	for python in pythons():
 		tally = Tally(python)
@@ -360,7 +361,7 @@ threading.Event().wait()
 
 @test
 def threads_with_and_without_the_lock():
-	"""Three that hold the GIL in turn, two that let go of it to hash."""
+	"""Three threads take turns holding the GIL; two release it to hash."""
 	need_bpf()
 	said = []
 	for python in pythons():
@@ -396,7 +397,7 @@ C().method()
 
 @test
 def trampolines_for_perf():
-	"""Under -X perf each function has native code of its own, of the same name: the function is shown once."""
+	"""With -X perf each function has native code of the same name: the function is shown once."""
 	need_bpf()
 	found = [python for python in pythons() if version_of(python) >= (3, 12)] or skip("no Python of 3.12 or newer")
 	want = ["<module>", "C.method", "middle", "key", "leaf"]
@@ -433,7 +434,7 @@ def copy_of(name, data):
 
 
 def symbol_offset(path, name):
-	"""Where in the file the symbol's first byte is."""
+	"""Returns the offset in the file of the symbol's first byte."""
 	table = run(["readelf", "-W", "--dyn-syms", path]).out
 	vaddr = next(int(line.split()[1], 16) for line in table.splitlines() if line.split()[-1:] == [name])
 	for line in run(["readelf", "-lW", path]).out.splitlines():
@@ -444,7 +445,7 @@ def symbol_offset(path, name):
 
 
 def dynamic_symbol_entry(path, name):
-	"""Where in the file the symbol's Elf64_Sym is."""
+	"""Returns the offset in the file of the symbol's Elf64_Sym."""
 	number = next(int(line.split()[0].rstrip(":")) for line in run(["readelf", "-W", "--dyn-syms", path]).out.splitlines() if line.split()[-1:] == [name])
 	table = next(line.split("]")[1].split() for line in run(["readelf", "-SW", path]).out.splitlines() if " .dynsym " in line)
 	return int(table[3], 16) + 24 * number
@@ -477,7 +478,7 @@ def many_builds_at_once():
 
 @test
 def versions_that_are_not_known():
-	"""A mark in each stack, wherever the loop is, and a note, but no made-up frames."""
+	"""Each stack has a mark, wherever the loop is, and there is a note, but there are no made-up frames."""
 	need_bpf()
 	data = bytearray(binary())
 	original = copy_of("original", data)
@@ -487,7 +488,7 @@ def versions_that_are_not_known():
 	at = symbol_offset(original, "PyCode_Type") + 32
 	other = bytearray(data)
 	other[at:at + 8] = (int.from_bytes(data[at:at + 8], "little") + 8).to_bytes(8, "little")
-	moved = bytearray(newer) # its loop is not where the symbol is, as in Debian's 3.14 and 3.15
+	moved = bytearray(newer) # its loop is not at the symbol, as in Debian's 3.14 and 3.15
 	entry = dynamic_symbol_entry(original, LOOP)
 	moved[entry + 16:entry + 24] = (1).to_bytes(8, "little")
 	for name, made, mark in (("newer", newer, "[unsupported python 3.99: "), ("moved", moved, "[unsupported python 3.99: "), ("other", other, "[unsupported python 3.11: ")):
@@ -505,7 +506,7 @@ def versions_that_are_not_known():
 		check("is not supported" in done.err, done.err)
 
 
-# --- memory and room -------------------------------------------------------------------------------------------------------------------------
+# --- paged-out memory and full store ---------------------------------------------------------------------------------------------------------
 
 PARTS = """
 print(1, flush=True)
@@ -519,7 +520,7 @@ deep(30)
 
 @test
 def memory_that_is_gone():
-	"""Everything of the interpreter paged out again and again: whole stacks, or marked ones."""
+	"""All of the interpreter's memory is paged out again and again: stacks are whole or marked."""
 	need_bpf()
 	libc = ctypes.CDLL(None, use_errno=True)
 	said = []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of Python code: of every code object of the standard library, as the interpreter itself has them. In ./test a third of the library of /usr/bin/python3; with
-SONDE_TEST_PYTHONS=all all of it, of each Python that pyenv has too."""
+"""The lines of every code object of the standard library match those that the interpreter itself has. ./test checks a third of the library of
+/usr/bin/python3; SONDE_TEST_PYTHONS=all checks all of it, and of each Python that pyenv has."""
 import glob
 import json
 import os
@@ -31,4 +31,4 @@ def lines_are_those_of_the_interpreter():
 		check(totals["codes"] > 1000 and totals["changes"] > 10 * totals["codes"] // 2, "the library of %s: %s" % (path, totals))
 
 
-run_tests(seconds=1500) # the matrix asks for whole libraries
+run_tests(seconds=1500) # the matrix requests whole libraries

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Pythons the tests run, and what a profile says of their stacks. SONDE_PYTHONS=path:path... says which interpreters; else the machine's own and, where pyenv has them, one of each kind of
-frames."""
+"""Which Pythons the tests run, and what a profile says of their stacks. SONDE_PYTHONS=path:path... selects the interpreters; the default is the
+machine's own and, where pyenv has them, one of each kind of frames."""
 import glob
 import os
 import sys
@@ -24,7 +24,7 @@ def pythons():
 
 
 def stack_of(report, sample):
-	"""[(kind, name, file, first line, line)], root to leaf."""
+	"""Returns [(kind, name, file, first line, line)], root to leaf."""
 	frames = []
 	for number in report["stacks"][sample["user_stack"]][::-1]:
 		frame = report["frames"][number]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our files, read by programs that are not ours: google/pprof, inferno, Node.js (viewer.py: Debian's chromium). The profiles are made up (make_profile), so
-neither BPF nor rights are needed. The readers come from their registries at the first run and are kept in $XDG_CACHE_HOME/sonde-tests
-(20 s for pprof, 40 s for inferno); without a network and without them these tests are skipped.
+"""Our files, read by third-party programs: google/pprof, inferno, Node.js (viewer.py: Debian's chromium). The profiles are made up (make_profile), so
+neither BPF nor privileges are needed. The readers are fetched from their registries at the first run and kept in $XDG_CACHE_HOME/sonde-tests (20 s
+for pprof, 40 s for inferno); without a network and without them these tests are skipped.
 
 Environment: MAKE_PROFILE, the program that writes the profiles."""
 import collections
@@ -29,19 +29,19 @@ def load(which):
 
 
 def names_of(profile, stack):
-	"""Function names, leaf first."""
+	"""Returns function names, leaf first."""
 	if stack is None:
 		return []
 	return [profile["functions"][profile["frames"][frame]["function"]]["name"] for frame in profile["stacks"][stack]]
 
 
 def stacks_of(profile):
-	"""[(sample, names of its whole stack, leaf first)]"""
+	"""Returns [(sample, names of its whole stack, leaf first)]."""
 	return [(s, names_of(profile, s["kernel_stack"]) + names_of(profile, s["user_stack"])) for s in profile["samples"]]
 
 
 def shown_of(profile, sample):
-	"""The names as they are written where a frame is one text: what an interpreter runs has its source file behind."""
+	"""Returns the names as written where a frame is one text: an interpreter's function is followed by its source file."""
 	shown = []
 	for stack in (sample["kernel_stack"], sample["user_stack"]):
 		for frame in (profile["frames"][place] for place in ([] if stack is None else profile["stacks"][stack])):
@@ -57,7 +57,7 @@ def plain(name):
 
 @test
 def json_says_the_whole():
-	"""By Python's parser, the strictest at hand: references are valid, sums are true."""
+	"""Python's parser, the strictest at hand, reads it: references are valid, sums are right."""
 	for which in READ:
 		profile = load(which)
 		account = profile["account"]
@@ -94,8 +94,8 @@ def pprof(which, *arguments):
 
 
 def parse_raw(text):
-	"""pprof -raw: [(values, [location, ...], {label: value})], {location: (mapping or None, [function, ...], [line, ...])}, [mapping lines]. A location has more than one
-	function where some were inlined, the innermost first."""
+	"""Parses pprof -raw: [(values, [location, ...], {label: value})], {location: (mapping or None, [function, ...], [line, ...])}, [mapping
+	lines]. A location has more than one function where some were inlined, the innermost first."""
 	head, _, rest = text.partition("Locations\n")
 	places, _, mappings = rest.partition("Mappings\n")
 	samples, locations = [], {}
@@ -155,7 +155,7 @@ def pprof_reads_no_samples():
 
 @test
 def pprof_adds_up_as_we_do():
-	"""Its -top against sums of our own; and -tagroot and -tagfocus find what they name."""
+	"""Its -top matches our own sums; -tagroot and -tagfocus find what they name."""
 	profile = load("big")
 	flat, cumulative = collections.Counter(), collections.Counter()
 	for sample, names in stacks_of(profile):

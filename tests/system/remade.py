@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are made anew all the time, and live for a moment each: a name that cannot be read at once is read later, and then stands in all samples."""
+"""Functions that are recreated all the time and live only for a moment: a name that cannot be read at once is read later, and then appears in all
+samples."""
 import json
 import subprocess
 
@@ -43,7 +44,7 @@ while True:
 
 
 def callers_of_spin(argv, kind):
-	"""{what calls spin: samples}, by three recordings of a program that only just began."""
+	"""Returns {caller of spin: samples}, from three recordings of a program that has just started."""
 	found = {}
 	for _ in range(3):
 		with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sonde runq: sums and counts against the scheduler's own account in /proc/PID/schedstat, threads whose waits are known beforehand, and BCC's runqlat where it is installed."""
+"""sonde runq: sums and counts against the scheduler's own account in /proc/PID/schedstat, threads whose waits are known beforehand, and BCC's runqlat
+where it is installed."""
 import os
 import re
 import signal
@@ -35,7 +36,7 @@ class Contend(Program):
 
 
 def by_key(report):
-	"""key -> histogram, as it stands in sonde's JSON."""
+	"""Returns key -> histogram, as in sonde's JSON."""
 	return {h["key"]: h for h in report.get("histograms", [])}
 
 
@@ -52,7 +53,7 @@ def at_least(histogram, low):
 
 
 def schedstat(pid):
-	"""tid -> (ns waited, times that it came onto a CPU)"""
+	"""Returns tid -> (ns waited, number of times it got a CPU)."""
 	result = {}
 	for tid in os.listdir("/proc/%d/task" % pid):
 		with open("/proc/%d/task/%s/schedstat" % (pid, tid), encoding="ascii") as file:
@@ -62,13 +63,13 @@ def schedstat(pid):
 
 
 def few(nr):
-	"""So many of these switches may be missing."""
+	"""Returns how many of these switches may be missing."""
 	return 10 + 0.04 * nr
 
 
 @test
 def sums_are_the_schedulers():
-	"""Threads that are moved between CPUs while they wait. Each one's waits are counted once, and add up to what the scheduler has added up meanwhile."""
+	"""Threads move between CPUs while they wait. Each thread's waits are counted once, and their sum is the scheduler's."""
 	need_bpf()
 	if CPUS < 2:
 		skip("one CPU: nothing can be moved")
@@ -91,7 +92,7 @@ def sums_are_the_schedulers():
 		finally:
 			program.stdin.close()
 	check_equal(result.code, 0, str(result))
-	by_account = re.search(r"(\d+) by the scheduler's own accounting", result.err) # those that ran on while it began
+	by_account = re.search(r"(\d+) by the scheduler's own accounting", result.err) # those that kept running while it began
 	check(not by_account or int(by_account.group(1)) < len(before), lambda: "of none that slept when it began the first wait is the account's: %s" % result)
 	got = {int(re.match(r"tid (\d+) ", key).group(1)): h for key, h in histograms(path).items()}
 	waited = 0
@@ -99,8 +100,8 @@ def sums_are_the_schedulers():
 		want_us = (after[tid][0] - before[tid][0]) / 1000
 		want_nr = after[tid][1] - before[tid][1]
 		waited += want_us
-		# Ours begins a little earlier and ends a little later, while the threads sleep; each wake-up is a wait, short as a rule. Under load some switches are not told
-		# to any program (docs/internals/waiting.md): then two waits are one of the same sum.
+		# Our recording begins slightly earlier and ends slightly later, while the threads sleep. Each wake-up is a wait, usually a short one. Under
+		# load the kernel reports some switches to no program (docs/internals/waiting.md): two waits then become one with the same sum.
 		check(-few(want_nr) <= got[tid]["count"] - want_nr <= 50, "thread %d: %d waits, the scheduler has %d" % (tid, got[tid]["count"], want_nr))
 		check(abs(got[tid]["sum"] - want_us) <= max(10000, want_us * 0.02), "thread %d: %d us, the scheduler has %.0f\n%s" % (tid, got[tid]["sum"], want_us, result))
 	check(waited > 1e6, "they hardly waited: %.0f us" % waited)
@@ -108,7 +109,7 @@ def sums_are_the_schedulers():
 
 
 def parse_waits(text):
-	"""The lines of --slower as dictionaries by their column; "stack": the frames below, leaf first."""
+	"""Parses the lines of --slower into dictionaries by column; "stack": the frames below, leaf first."""
 	lines = text.splitlines()
 	check(re.fullmatch(r"Tracing run queue latency higher than \d+ us", lines[0]), lines[0])
 	columns = lines[1].split()
@@ -120,7 +121,7 @@ def parse_waits(text):
 			continue
 		if not re.match(r"\d\d:\d\d:\d\d ", line):
 			break
-		fields = re.fullmatch(r"(\S+) (.{16}) (\d+) +(\d+) (.{16}) (\d+) +(\d+) +(\S+) +(\S+) +(\S+) +(\S+)", line) # names may have blanks in them
+		fields = re.fullmatch(r"(\S+) (.{16}) (\d+) +(\d+) (.{16}) (\d+) +(\d+) +(\S+) +(\S+) +(\S+) +(\S+)", line) # names may contain blanks
 		check(fields, line)
 		waits.append({**dict(zip(columns, map(str.strip, fields.groups()))), "stack": []})
 	return waits
@@ -144,21 +145,23 @@ def slower_names_the_hog():
 
 
 def parts(stack):
-	"""The kernel's part and the program's own, leaf first: the kernel's ends with the entry from the system call or the interrupt."""
+	"""Splits a stack into the kernel's part and the program's own, leaf first. The kernel's part ends with the entry from the system call or
+	the interrupt."""
 	ends = [i for i, frame in enumerate(stack) if re.match(r"entry_SYSCALL|asm_|irqentry|el0t_64", frame)]
 	check(ends and any("schedule" in frame for frame in stack[:ends[-1]]), "no kernel's part: %s" % stack)
 	return stack[:ends[-1] + 1], stack[ends[-1] + 1:]
 
 
 def is_whole(user, *own):
-	"""Is it these functions of the program, leaf first, from libc's start of the thread on? What they call in libc may stand before."""
+	"""Returns whether the stack is these functions of the program, leaf first, up to libc's start of the thread. Functions that they call in
+	libc may precede them."""
 	at = user.index(own[0]) if own[0] in user else -1
 	return at >= 0 and tuple(user[at:at + len(own)]) == own and not entry_error(user[at + len(own):][::-1], main_thread=False)
 
 
 @test
 def stacks_of_the_hog():
-	"""It leaves the CPU by itself, at one place: where it rests."""
+	"""The hog leaves the CPU voluntarily, at one location: where it rests."""
 	with Contend("together") as program:
 		result = sonde("runq", "--slower", 1000, "--stacks", "-n", "worker", "2", "1", want=0)
 		without = sonde("runq", "--slower", 1000, "-n", "worker", "1", "1", want=0)
@@ -177,7 +180,8 @@ def stacks_of_the_hog():
 
 @test
 def what_could_not_be_named_is_told():
-	"""Early in a long recording of stacks: names of a JIT that make no sense, of a process that has ended long before the end."""
+	"""Names that could not be resolved are reported: a long recording of stacks, with an unreadable perf map of a JIT process that ended
+	long before the end."""
 	with Contend("crowd"), Background("runq", "--slower", 100, "--stacks", "6", "1") as recording:
 		with Program("jitted", "map") as program:
 			with open("/tmp/perf-%d.map" % program.pid, "a", encoding="ascii") as file:
@@ -190,7 +194,7 @@ def what_could_not_be_named_is_told():
 
 @test
 def children_of_who_becomes_sonde():
-	"""They are no readers of ours: with stacks they count as without."""
+	"""They are no helpers of ours: with stacks they are counted as without."""
 	script = "%s 4 crowd >/dev/null & exec %s runq --slower 1 %%s -n crowd 2 1" % (build("contend"), SONDE)
 	for option in ("", "--stacks"):
 		result = run(["sh", "-c", script % option], timeout=60)
@@ -199,14 +203,14 @@ def children_of_who_becomes_sonde():
 
 @test
 def stacks_of_the_preempted():
-	"""Threads that spin and are preempted, and among them one of Python, whose functions stand there."""
+	"""Spinning threads are preempted; among them is a thread of Python, whose stack shows its functions."""
 	script = scratch("spins.py")
 	with open(script, "w", encoding="ascii") as file:
 		file.write("import os\nos.sched_setaffinity(0, {0})\ndef python_hog():\n\twhile True:\n\t\tpass\ndef python_main():\n\tpython_hog()\npython_main()\n")
 	with Contend("crowd"), subprocess.Popen(["/usr/bin/python3", script]) as python:
 		try:
 			time.sleep(0.5)
-			result = sonde("runq", "--slower", 1, "--stacks", "3", "1", want=0) # whoever comes after them
+			result = sonde("runq", "--slower", 1, "--stacks", "3", "1", want=0) # whoever runs after them
 		finally:
 			python.kill()
 	waits = parse_waits(result.out)
@@ -222,7 +226,7 @@ def stacks_of_the_preempted():
 
 @test
 def apart_the_tail_is_gone():
-	"""The note's script: the worker waits up to 4 ms for the hog's burst to end; on CPUs of their own neither waits."""
+	"""The script of the documentation: the worker waits up to 4 ms for the end of the hog's burst; on separate CPUs neither waits."""
 	paths = {}
 	for mode in ("together", "apart"):
 		paths[mode] = scratch(mode + ".json")
@@ -287,7 +291,7 @@ def time_on_the_cpu():
 
 
 def runnable():
-	"""Threads that run or wait for a CPU now, without us."""
+	"""Returns how many threads run or wait for a CPU now, without our own."""
 	with open("/proc/loadavg", encoding="ascii") as file:
 		return int(file.read().split()[3].split("/")[0]) - 1
 
@@ -307,8 +311,8 @@ def lengths_of_the_queue():
 	waiting = whole["all classes"]["sum"] / whole["all classes"]["count"] * CPUS
 	nr_ticks = whole["fair class"]["count"]
 	check(nr_ticks <= 305 * CPUS, "%d ticks on all CPUs in 3 s" % nr_ticks)
-	# one of them runs on each CPU: both are busy nearly always, if only one is with the crowd the other has us and sonde
-	if nr_ticks >= 250 * CPUS: # else some CPU was idle, where ticks are held back, and the mean is that of the busy ones
+	# One of them runs on each CPU. Both CPUs are busy nearly always, even if one has only the crowd and the other has this test and sonde.
+	if nr_ticks >= 250 * CPUS: # else some CPU was idle, where ticks are held back, and the mean is that of the busy CPUs
 		check(sum(seen) / len(seen) - CPUS - 1 < waiting < sum(seen) / len(seen) - 1 + 0.5, "%.1f threads waited; %.1f ran or waited" % (waiting, sum(seen) / len(seen)))
 	queue = found["cpu 0, fair class"]
 	check_equal(queue["scale"], "linear", "scale")
@@ -334,7 +338,7 @@ def reports_in_intervals():
 
 @test
 def by_key_in_intervals():
-	"""What is counted under a key goes from one map to the next: nothing is lost between, nothing counted twice."""
+	"""Counts under a key move from one map to the next: nothing is lost, nothing is counted twice."""
 	with Contend("together") as program:
 		with Background("runq", "-p", program.pid, "--by", "tid", 1) as runq:
 			runq.wait_line("Tracing")
@@ -352,13 +356,14 @@ def by_key_in_intervals():
 
 
 def more_than(counts, low):
-	"""How many of the values are in slots from that on: counts by the low end of a slot."""
+	"""Returns how many values are in slots from `low` on; counts are by the low end of a slot."""
 	return sum(nr for slot, nr in counts.items() if slot >= low)
 
 
 @test
 def runqlat_says_the_same():
-	"""Slot by slot. Both look at their clocks one after the other, so a value may stand in the next slot; and each of them makes the other's waits a little longer."""
+	"""The histograms match slot by slot. The two programs read their clocks one after the other, so a value may be in the next slot. Each of
+	them makes the other's waits slightly longer."""
 	tool = find_tool("runqlat", "/usr/sbin/runqlat")
 	if not tool:
 		skip("no runqlat (Debian: libbpf-tools)")

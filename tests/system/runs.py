@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A run from its start to its end: what ends it, what is counted, whom it looks at, where the report goes, and the exit code."""
+"""A run from start to end: what ends it, what is counted, its targets, where the report goes, and the exit code."""
 import contextlib
 import gzip
 import json
@@ -24,7 +24,7 @@ def read(path):
 
 
 def account_of(*args, want=0):
-	"""The account in the JSON report of a run."""
+	"""Returns the account in the JSON report of a run."""
 	return record("profile", *args, want=want)[0]["account"]
 
 
@@ -80,12 +80,12 @@ def ended_by_the_targets_end():
 
 
 def large_report():
-	"""Arguments and target of a report that does not fit into a pipe: stacks of 1,500 frames, one line for each pc in the leaf."""
+	"""Returns arguments and target of a report larger than a pipe: stacks of 1,500 frames, one line for each pc in the leaf."""
 	return Program("chain", 1500)
 
 
 def blocked_report(program):
-	"""sonde while it writes its report into a pipe that nobody reads yet."""
+	"""Starts sonde and lets it block while it writes its report into a pipe that nobody reads yet."""
 	running = Background("profile", "--offsets", "-p", program.pid, "-F", 997)
 	running.wait_line(BEGINS)
 	time.sleep(1.5)
@@ -131,7 +131,7 @@ def check_law(account):
 
 @test
 def every_tick_is_accounted_for():
-	"""ticks = recorded + filtered + dropped, under load, filtered and not; what is recorded is what the samples add up to."""
+	"""ticks = recorded + filtered + dropped, under load, filtered and not. The samples add up to the recorded ticks."""
 	need_bpf()
 	notes = []
 	with Program("threads") as program, Program("syscalls"):
@@ -148,8 +148,8 @@ def every_tick_is_accounted_for():
 
 @test
 def ticks_come_at_the_rate():
-	"""-F HZ: so many ticks for each second and CPU, whoever runs; -c NANOSECONDS of cpu-clock the same. A host that takes the CPUs away takes ticks, too: one of
-	three tries has them all."""
+	"""-F HZ gives that many ticks per second and CPU, whatever runs; -c NANOSECONDS of cpu-clock likewise. A host that steals CPU time also
+	steals ticks: one of three attempts has all of them."""
 	need_bpf()
 	nr_cpus = len(os.sched_getaffinity(0))
 	for args, hertz in ((("-F", 99), 99), (("-F", 1000), 1000), (("-c", 10000000), 100)):
@@ -167,7 +167,7 @@ def ticks_come_at_the_rate():
 
 @test
 def samples_are_the_cpu_time():
-	"""The samples of a process over the rate are the CPU time that the kernel says it had."""
+	"""A process's samples divided by the rate equal its CPU time as the kernel reports it."""
 	need_bpf()
 	with Program("chain", 30) as program, Program("chain", 10), Program("chain", 10):
 		path = scratch("time.json")
@@ -179,7 +179,7 @@ def samples_are_the_cpu_time():
 				time.sleep(0.01)
 			check_equal(running.finish().code, 0, "exit code")
 		account = json.loads(read(path))["account"]
-	got, late = account["recorded"] / 999, 0.15 # between the end of the sampling and the report
+	got, late = account["recorded"] / 999, 0.15 # between the end of sampling and the report
 	check(used * 0.93 - late <= got <= used * 1.03 + 0.05, "%.2f s of samples, the process had %.2f s" % (got, used))
 	return "%.2f s of %.2f s" % (got, used)
 
@@ -191,7 +191,7 @@ def nice_of(pid):
 
 @test
 def observing_comes_first():
-	"""While it observes, sonde and its helpers have ten nice steps before others; what it starts has not."""
+	"""During a recording, sonde and its helpers have ten nice steps of priority over others; the command it starts does not."""
 	need_bpf()
 	own, end = nice_of(os.getpid()), time.monotonic() + 20
 	want = {"sleep": own, "sonde": own - 10, "sonde-proxy": own - 10, "sonde-worker": own - 10}
@@ -221,7 +221,7 @@ def full_stack_store_is_told():
 			one.err, re.MULTILINE), lambda: "no BCC warning: %s" % one)
 
 
-# --- whom it looks at ----------------------------------------------------------------------------------------------------------------
+# --- targets -------------------------------------------------------------------------------------------------------------------------
 
 @test
 def several_processes():
@@ -268,7 +268,7 @@ def one_cpu():
 
 
 def more_than(nr, *args):
-	"""The stacks of a recording of a second; of a longer one where others leave the workload little time."""
+	"""Returns the stacks of a one-second recording, or of a longer one when others leave the workload little time."""
 	for seconds in (1, 10):
 		stacks = parse_folded(sonde("profile", "-f", "-a", *args, seconds, want=0).out)
 		if total(stacks) > nr:
@@ -303,8 +303,8 @@ def delimiter():
 
 @test
 def idle_is_hidden_and_counted():
-	"""Without -I idle CPUs are filtered, with it they are samples: not more than the kernel's own count says. Fewer may be: there are machines on
-	which an idle CPU's clock stands still, for perf as well (seen here: half of the idle ticks of `perf record -a -e cpu-clock`)."""
+	"""Without -I idle CPUs are filtered; with -I they are samples, at most as many as the kernel's own count. There may be fewer: on some
+	machines the clock of an idle CPU stops, for perf too (seen here: half of the idle ticks of `perf record -a -e cpu-clock`)."""
 	need_bpf()
 	path = scratch("idle.json")
 	for args, field in (((), "filtered"), (("-I",), "samples")):
@@ -325,7 +325,7 @@ def idle_is_hidden_and_counted():
 
 @test
 def unknown_event_falls_back():
-	"""Where the machine has no hardware counters: a warning on stderr and in the report, and samples all the same; --no-fallback refuses."""
+	"""Without hardware counters there is a warning on stderr and in the report, and there are samples; --no-fallback refuses."""
 	need_bpf()
 	with Program("chain", 10) as program:
 		report, result = record("profile", "-e", "cycles", "-F", 499, "-p", program.pid, 1)
@@ -372,12 +372,12 @@ def command_that_is_not_there():
 
 
 def shown_on_a_terminal(*argv):
-	"""All that a program wrote to standard error, which is a terminal."""
+	"""Returns all that a program wrote to standard error, which is a terminal."""
 	ours, theirs = pty.openpty()
 	with subprocess.Popen([SONDE, *map(str, argv)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs) as process:
 		os.close(theirs)
 		shown = b""
-		with contextlib.suppress(OSError): # EIO: nobody has the other end any more
+		with contextlib.suppress(OSError): # EIO: nobody has the other end open any more
 			while True:
 				shown += os.read(ours, 65536)
 		os.close(ours)
@@ -387,7 +387,7 @@ def shown_on_a_terminal(*argv):
 
 @test
 def progress_is_no_flicker():
-	"""At most five times a second, also while processes that start wake sonde all the time."""
+	"""At most five updates a second, even while starting processes keep waking sonde."""
 	need_bpf()
 	shown = shown_on_a_terminal("profile", "-o", scratch("progress.folded"), "--", "sh", "-c", "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done")
 	drawn = re.findall(r"\r\x1b\[K(\d+) s, (\d+) samples", shown)
@@ -408,10 +408,10 @@ def no_such_process():
 
 @test
 def not_permitted():
-	"""As nobody: exit 3, and the line says which capability and how to get it."""
+	"""As nobody: exit 3, and the message says which capability is missing and how to get it."""
 	if os.geteuid() != 0 or not find_tool("setpriv"):
 		skip("not root, or no setpriv")
-	reachable = scratch("sonde") # the checkout may stand where nobody can go
+	reachable = scratch("sonde") # nobody may have no access to the checkout
 	shutil.copy(SONDE, reachable)
 	result = run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", reachable, "profile", "-f", "1"])
 	check(result.code == 3 and not result.out, lambda: str(result))
@@ -435,7 +435,7 @@ def no_samples():
 
 @test
 def cannot_write_the_report():
-	"""An -o that cannot be written is refused before anything starts; nothing half-written is left."""
+	"""An -o that cannot be written is refused before anything starts; no partial file remains."""
 	need_bpf()
 	folder = fresh_folder("outputs")
 	with Program("chain", 10) as program:
@@ -450,7 +450,7 @@ def cannot_write_the_report():
 
 @test
 def full_disk():
-	"""The disk is full when the report is written: exit 1, the old file is still what it was, the other output is written."""
+	"""The disk is full when the report is written: exit 1, the old file is unchanged, the other output is written."""
 	need_bpf()
 	folder, good = fresh_folder("disk"), scratch("good.folded")
 	if run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", folder]).code:
@@ -501,7 +501,8 @@ def usage_errors():
 # --- formats ---------------------------------------------------------------------------------------------------------------------------
 
 def parse_text(text):
-	"""BCC's layout: frames leaf first, `    -                comm (pid)`, count, blank line. What was not as it should be is said first: of a whole machine, whatever others do on it."""
+	"""Parses BCC's layout: frames leaf first, `    -                comm (pid)`, count, blank line. Problems come first in the text; when
+	the whole machine is recorded, other processes can cause some."""
 	stacks = []
 	text = re.sub(r"\A(WARNING: [^\n]+\n)+", "", text)
 	check(text.startswith("\n") and text.endswith("\n\n"), lambda: "no blank line before and after the stacks: %r ... %r" % (text[:50], text[-50:]))
@@ -531,7 +532,7 @@ def text_layout():
 
 @test
 def formats():
-	"""Each format from one run; what other programs make of them is another test's."""
+	"""One run gives each format; other tests check how other programs read them."""
 	need_bpf()
 	paths = {suffix: scratch("all" + suffix) for suffix in (".txt", ".folded", ".json", ".pb.gz", ".html", ".speedscope.json", ".firefox.json", ".otlp.json")}
 	with Program("chain", 30) as program:
@@ -555,7 +556,7 @@ HOSTILE = ["a;b c 7", "line\\nbreak 9", "\\e[31mred\\e[0m", "</script><b>x", '"\
 
 @test
 def hostile_names():
-	"""A thread may call itself anything: each line stays a line, no escape reaches the terminal, JSON and HTML stay what they are."""
+	"""A thread can have any name: each line stays one line, no escape sequence reaches the terminal, and JSON and HTML stay valid."""
 	need_bpf()
 	paths = [scratch("hostile" + suffix) for suffix in (".txt", ".folded", ".json", ".html")]
 	for name in HOSTILE:
@@ -576,13 +577,13 @@ def hostile_names():
 # --- leftovers -----------------------------------------------------------------------------------------------------------------------
 
 def bpf_ids(pid, kind):
-	"""The ids of the BPF programs ("prog") or maps ("map") that a process holds."""
+	"""Returns the ids of the BPF programs ("prog") or maps ("map") that a process holds."""
 	ids = set()
 	for fd in os.listdir("/proc/%d/fdinfo" % pid):
 		try:
 			ids.update(re.findall(r"^%s_id:\t(\d+)$" % kind, read("/proc/%d/fdinfo/%s" % (pid, fd)).decode(), re.MULTILINE))
 		except FileNotFoundError:
-			pass # closed meanwhile
+			pass # closed since
 	return ids
 
 
@@ -593,7 +594,7 @@ def bpf_left(ids, kind):
 
 @test
 def nothing_is_left():
-	"""After the end, also the violent one: no program, no map, no pin, no file."""
+	"""No program, map, pin or file remains after the end, even after SIGKILL."""
 	need_bpf()
 	folder = fresh_folder("tmpdir")
 	with Program("chain", 10) as program:
@@ -605,7 +606,7 @@ def nothing_is_left():
 				running.send(end)
 				running.process.communicate(timeout=10)
 			for kind, ids in held.items():
-				stop = time.monotonic() + 5 # the kernel frees them a little later
+				stop = time.monotonic() + 5 # the kernel frees them slightly later
 				while bpf_left(ids, kind) and time.monotonic() < stop:
 					time.sleep(0.1)
 				check_equal(bpf_left(ids, kind), set(), "%s left after signal %d" % (kind, end))
@@ -615,7 +616,7 @@ def nothing_is_left():
 
 @test
 def command_ends_with_sonde():
-	"""A command that outlives the duration: the report comes, nobody waits for it for ever."""
+	"""When a command outlives the duration, the report is written and nobody waits for the command forever."""
 	need_bpf()
 	result = sonde("profile", "-F", 499, "-f", 1, "--", build("chain"), 30, 10, timeout=15)
 	check(result.seconds < 10, "took %.1f s" % result.seconds)

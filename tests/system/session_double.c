@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A stand-in for the library, so that the command line can be tested without BPF and without rights: its "report" is the options that
- * it was given, and the environment says what goes wrong:
+/* session_double: replaces the library, so that tests of the command line need neither BPF nor privileges. Its "report" is the options
+ * that it received; the environment selects what fails:
  *   DOUBLE_NEW, DOUBLE_RUN, DOUBLE_WRITE=CODE   that call fails with this exit code
  *   DOUBLE_STATUS=N                             the command ended with this wait status
  *   DOUBLE_EMPTY=1                              no samples

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sonde show: the tables beside google/pprof's of the same file, the instructions beside objdump's; what is not there is said.
+"""sonde show: the tables match google/pprof's of the same file, the instructions match objdump's; missing data is reported.
 
 Environment: SONDE, MAKE_PROFILE."""
 import json
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 
 
 def rows_of(text):
-	"""{function: [self, total]} of a table of functions, and how many rows have the name."""
+	"""Returns {function: [self, total]} of a table of functions, and how many rows have the name."""
 	sums, count = {}, {}
 	for share, total, value, name in re.findall(r"^ *(-?[0-9.]+) % +(-?[0-9.]+) % +(-?\d+)  (.*?)(?:  \S+)?$", text, re.M):
 		sums[name] = sums.get(name, 0) + int(value)
@@ -53,7 +53,7 @@ def top_is_what_pprof_says():
 		theirs = re.findall(r"^ *(-?\d+) +([0-9.]+%|0) +\S+ +(-?\d+) +([0-9.]+%|0) +(.*?)(?: \(inline\))?$", text, re.M)
 		nr = 0
 		for flat, _, _, cum_share, name in theirs:
-			if name not in ours: # hostile ones: pprof shows those in its own way
+			if name not in ours: # hostile names: pprof prints them differently
 				continue
 			check_equal(ours[name], int(flat), "self of %s in %s" % (name, which))
 			if len(shares[name]) == 1:
@@ -63,7 +63,7 @@ def top_is_what_pprof_says():
 
 
 def layered():
-	"""Stacks in which a function of each layer calls one of the next: no recursion, so that an edge is what pprof calls one."""
+	"""Makes stacks in which a function of each layer calls one of the next. There is no recursion, so pprof counts edges in the same way."""
 	path, chance = scratch("layered.folded"), random.Random(7)
 	with open(path, "w", encoding="utf-8") as file:
 		for _ in range(300):
@@ -74,7 +74,7 @@ def layered():
 
 @test
 def callers_are_what_pprof_says():
-	"""The first level of --callers and --callees: the edges of pprof's -tree."""
+	"""The first level of --callers and --callees matches the edges of pprof's -tree."""
 	path, compared = layered(), 0
 	for section in re.split(r"^-+\+-+$", pprof_all(path, "-sample_index=samples", "-tree"), flags=re.M):
 		middle = re.search(r"^ +\d+ +\S+ +\S+ +\d+ +\S+ +\| (f\d_\d)$", section, re.M)
@@ -95,7 +95,7 @@ def callers_are_what_pprof_says():
 
 @test
 def sums_are_whole():
-	"""Each table by something sums up to everything."""
+	"""Each table by a field sums up to the total."""
 	path = os.path.join(made("small"), "profile.json")
 	whole = sum(s["values"][0] for s in json.load(open(path, encoding="utf-8"))["samples"])
 	for by in ("process", "thread", "cpu", "file", "language"):
@@ -106,7 +106,7 @@ def sums_are_whole():
 
 @test
 def sums_stay_at_the_limit():
-	"""A stranger's values may be as large as they like."""
+	"""A value in an untrusted file may be as large as it likes: sums saturate."""
 	path = scratch("greatest.folded")
 	with open(path, "w", encoding="ascii") as file:
 		file.write("a;b 9223372036854775807\na;c 9223372036854775807\n")
@@ -133,7 +133,7 @@ def what_is_wrong_is_said():
 
 
 def recorded():
-	"""A program of two functions, and its profile."""
+	"""Returns a program of two functions, and its profile."""
 	need_bpf()
 	folder = scratch("program")
 	if not os.path.isdir(folder):
@@ -146,7 +146,7 @@ def recorded():
 
 
 def instructions_of(out):
-	"""[(self, total, address, text)] of what --annotate shows."""
+	"""Returns [(self, total, address, text)] of what --annotate shows."""
 	return [(float(m.group(1) or 0), float(m.group(2) or 0), int(m.group(3), 16), m.group(4)) for m in
 		re.finditer(r"^(?= {10}| +[0-9.]+ %)(?: {10}| *([0-9.]+) %)(?: {10}| *([0-9.]+) %) +([0-9a-f]+)  (\S.*)$", out.split("INSTRUCTION")[-1], re.M)]
 
@@ -164,11 +164,11 @@ def code_is_what_objdump_says():
 		check(len(ours) >= 4, out)
 		for _, _, address, text in ours:
 			check(address in theirs, "0x%x is no instruction for objdump\n%s" % (address, out))
-			# capstone 4 writes the operand's size where objdump may leave it out
+			# capstone 4 prints the operand size where objdump may omit it.
 			check(text.split()[0].rstrip("lqwb") == theirs[address].rstrip("lqwb"), "0x%x: %s, objdump %s" % (address, text, theirs[address]))
 		shares = [line[0] for line in ours] if function == "inner" else [line[1] for line in ours]
 		check(95 < sum(shares) < 101, "%s: %.2f of 100 %%\n%s" % (function, sum(shares), out))
-		if function == "outer": # the call, not what stands behind it
+		if function == "outer": # the call, not the instruction behind it
 			hottest = max(ours, key=lambda line: line[1])
 			check(hottest[3].startswith("call") and "<inner>" in hottest[3], "the hottest is %r" % (hottest,))
 		check("sink = sink * 3 + 1" in out if function == "inner" else "inner(n);" in out, out)
@@ -186,7 +186,7 @@ def another_file_is_told():
 		out = sonde("show", "--annotate", "inner", os.path.join(folder, "t.json"), want=0).out
 		check("the file here is another one" in out, out)
 		os.unlink(program)
-		os.mkfifo(program) # opening one waits for ever
+		os.mkfifo(program) # opening one blocks forever
 		out = sonde("show", "--annotate", "inner", os.path.join(folder, "t.json"), want=0, timeout=20).out
 		check("no regular file" in out, out)
 	finally:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""At least 99 % of the samples of programs without frame pointers are the program's true stack, from _start to the leaf: the chain that the
-program itself wrote down. perf's DWARF call graph of the same process is a second witness, as far as its dump of the stack reaches."""
+"""At least 99 % of the samples of programs without frame pointers are the program's true stack, from _start to the leaf: the chain that the program
+itself wrote down. perf's DWARF call graph of the same process is a second reference, as far as its dump of the stack reaches."""
 import os
 import re
 import time
@@ -16,14 +16,14 @@ AUDIT_EVERY = 1
 
 
 def check_audit(result):
-	"""What libdw says of the same stacks: where it can see, it must see the same."""
+	"""Where libdw can unwind the same stacks, it finds the same frames."""
 	audit = re.search(r"^audit: (\d+) of (\d+) stacks agree with libdw", result.err, re.MULTILINE)
 	check(audit, lambda: "no audit in the account: %s" % result)
 	check(audit.group(1) == audit.group(2), lambda: "libdw disagrees: %s" % result)
 
 
 def profile(program, *args):
-	"""The stacks of a running workload, all threads; for longer where others leave it little time."""
+	"""Returns the stacks of a running workload, all threads; records longer when others leave it little time."""
 	for seconds in (SECONDS, 8 * SECONDS):
 		result = sonde("profile", "-f", "-a", "-p", program.pid, "-F", FREQ_HZ, "--audit-every", AUDIT_EVERY, *args, seconds, want=0)
 		check_audit(result)
@@ -36,7 +36,7 @@ def profile(program, *args):
 
 
 def exact(program, stacks, error_of=None):
-	"""Checks the stacks against the program's chains, and these against perf. Returns a note."""
+	"""Checks the stacks against the program's chains, and the chains against perf. Returns a note."""
 	error_of = error_of or (lambda stack: chain_error(stack, program.chains[stack.comm]))
 	share = check_exact(stacks, error_of)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
@@ -154,7 +154,7 @@ def qsort_callback():
 		note = exact(program, stacks, callback_error(chain, "cmpfn", QSORT))
 		deep = [stack for stack in stacks if stack.user[-1:] == ["cmpfn"]]
 		check(total(deep) > total(stacks) / 2, "most of the time is in cmpfn, and few samples are")
-		# A merge sort of 64 values calls itself: the frames of libc must be as many as perf sees, not one.
+		# A merge sort of 64 values calls itself: libc must have as many frames as perf sees, not one.
 		levels = {len(stack.user) for stack in deep}
 		seen = perf_stacks(program.pid)
 		perf_levels = {len(stack.user) for stack in seen if stack.user[-1:] == ["cmpfn"] and "main" in stack.user}
@@ -226,7 +226,7 @@ def signal_handler():
 		return exact(program, profile(program), error_of) + witness(program, error_of)
 
 
-# perf, BPF and the interrupt that took the sample: of the interrupted instruction's stack they are no part. bpf_lsm_* are the kernel's security hooks.
+# perf, BPF and the interrupt that took the sample are not part of the interrupted code's stack. bpf_lsm_* are the kernel's security hooks.
 OWN_FRAMES = r"bpf_(?!lsm_)\w+|__bpf_\w+|perf_\w+|__perf_\w+|hrtimer_\w+|__hrtimer_\w+|(asm_)?sysvec_apic_timer_interrupt|__sysvec_apic_timer_interrupt|" \
 	r"trace_call_bpf"
 
@@ -260,8 +260,8 @@ def kernel_under_user():
 # --- processes that come and go ------------------------------------------------------------------------------------------------------
 
 def short_lived(command, comm, leaf, chain):
-	"""Processes that begin after the sampling did and live for 40 ms. Where their leaf is, the chain is known (start-up and end are not). A tenth may
-	be too early for user space, if they say so at the root end; a stack that says nothing has to be the chain."""
+	"""Processes start after the sampling and live for 40 ms. In their leaf, the chain is known (start-up and end are not). A tenth may be
+	too early for user space if a mark at the root end says so; an unmarked stack must be the chain."""
 	need_bpf()
 	output = sonde("profile", "-f", "-a", "-F", FREQ_HZ, "--", *command, want=0).out
 	stacks = parse_folded("\n".join(line for line in output.splitlines() if line.startswith(comm + ";")))
@@ -274,7 +274,7 @@ def short_lived(command, comm, leaf, chain):
 
 @test
 def forked_children():
-	"""They have no exec, and so no mapping events of their own."""
+	"""Forked children have no exec, and so no mapping events of their own."""
 	return short_lived([build("children"), 2], "child", "child_leaf", "main;parent_loop;child_work;child_leaf".split(";"))
 
 
@@ -286,7 +286,7 @@ def executed_children():
 
 @test
 def command():
-	"""-- COMMAND from its first instruction on: start-up is in the samples, and is a hundredth of them at most."""
+	"""-- COMMAND is recorded from its first instruction on: start-up is in the samples, and is at most a hundredth of them."""
 	need_bpf()
 	program = build("chain")
 	output = sonde("profile", "-f", "-a", "-F", FREQ_HZ, "--", program, 2, 30, want=0).out
@@ -298,7 +298,7 @@ def command():
 
 @test
 def whole_machine():
-	"""Without -p: a program that ran before, and one that is started in the middle of the run, are both seen whole."""
+	"""Without -p: a program that ran before, and one that starts in the middle of the run, both have complete stacks."""
 	need_bpf()
 	path = scratch("machine.json")
 	with Program("chain", 60) as early, Background("profile", "-o", path, "-F", FREQ_HZ, 3) as running:

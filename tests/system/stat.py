@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sonde stat: what is counted of programs that do as much as they are told, by itself and beside perf stat on the same command."""
+"""sonde stat: counts of programs that do a known amount of work, alone and beside perf stat on the same command."""
 import errno
 import json
 import os
@@ -24,12 +24,12 @@ def counted(seconds=0, pages=0, sleeps=0, children=0, threads=0, cpu_ms=0):
 
 
 def report_of(*args, want=0, command=None):
-	"""The JSON of a run, by its file."""
+	"""Returns the JSON of a run, through a file."""
 	return record("stat", "--format", "json", *args, *(["--", *command] if command else []), want=want)[0]
 
 
 def perf_values(events, command, *options):
-	"""{event: value} of perf stat."""
+	"""Returns {event: value} of perf stat."""
 	perf = find_tool("perf") or skip("no perf")
 	result = run([perf, "stat", "-x", ";", "-e", ",".join(events), *options, "--", *command])
 	rows = [line.split(";") for line in result.err.splitlines() if ";" in line]
@@ -44,7 +44,7 @@ def near(a, b, share, room=0):
 
 @test
 def knows_what_was_done():
-	"""Pages that were touched, sleeps, children's pages too."""
+	"""Counts page faults of touched pages, and sleeps; children's pages too."""
 	report = report_of("-e", "page-faults,minor-faults,context-switches", command=counted(0, PAGES, SLEEPS, CHILDREN))
 	faults = report["page_faults"] - PAGES * (CHILDREN + 1)
 	check(0 <= faults <= 100 * (CHILDREN + 2), "%d faults besides those of the pages" % faults)
@@ -63,7 +63,7 @@ def agrees_with_perf():
 	for name in ("page-faults", "minor-faults"):
 		check(near(theirs[name], ours[name], 0.01), "%s: perf %s, sonde %s" % (name, theirs[name], ours[name]))
 	check(near(theirs["major-faults"], ours["major-faults"], 0, 20), "major faults: %s, %s" % (theirs, ours))
-	check(near(theirs["context-switches"], ours["context-switches"], 0.6, 30), "switches: %s, %s" % (theirs, ours)) # also those that others force
+	check(near(theirs["context-switches"], ours["context-switches"], 0.6, 30), "switches: %s, %s" % (theirs, ours)) # also switches that others force
 	for name in ("task-clock", "cpu-clock"):
 		check(ours[name] >= 100e6 and near(theirs[name], ours[name] / 1e6, 0.5), "%s: perf %s ms, sonde %s ns" % (name, theirs[name], ours[name]))
 	return "%d and %d faults" % (theirs["page-faults"], ours["page-faults"])
@@ -77,7 +77,7 @@ def without_inheriting():
 
 @test
 def user_and_kernel():
-	"""Each for itself, and by modifiers."""
+	"""User and kernel are counted separately, also by event modifiers."""
 	command = counted(0, PAGES)
 	user, kernel = report_of("-U", "-e", "page-faults", command=command), report_of("-K", "-e", "page-faults", command=command)
 	both = report_of("-e", "page-faults:u,page-faults:k,page-faults", command=command)
@@ -89,8 +89,8 @@ def user_and_kernel():
 
 @test
 def tracepoints():
-	"""Tracefs is not asked to be mounted."""
-	need_bpf() # whoever may not load programs may not count the kernel's events
+	"""Tracepoints work without a mounted tracefs."""
+	need_bpf() # without the right to load programs, the kernel's events may not be counted
 	report = report_of("-e", "sched:sched_process_fork,sched:sched_process_exec", command=counted(0, 1, 0, CHILDREN))
 	values = {event["name"]: event["value"] for event in report["events"]}
 	check(not any(event["error"] for event in report["events"]), lambda: report["events"])
@@ -98,14 +98,14 @@ def tracepoints():
 
 
 def on_cpu_ns(pid, tid):
-	"""What the kernel says that a thread had."""
+	"""Returns the CPU time of a thread as the kernel reports it."""
 	with open("/proc/%d/task/%d/schedstat" % (pid, tid), encoding="ascii") as file:
 		return int(file.read().split()[0])
 
 
 @test
 def processes():
-	"""All threads of one that runs; each for itself: as the kernel accounts for them, however little the machine gives them."""
+	"""All threads of a running process, together and each alone, match the kernel's account, however little CPU the machine gives them."""
 	with Program("counted", 0, 0, 0, 2, 600000, seconds=60) as program:
 		tids = sorted(int(name) for name in os.listdir("/proc/%d/task" % program.pid))
 		check_equal(len(tids), 3, "threads")
@@ -125,7 +125,7 @@ def processes():
 
 @test
 def cpus():
-	"""Where the command is bound to, and elsewhere; a CPU list as perf has it."""
+	"""Counts on the CPU to which the command is bound, and on others; CPU lists are written as for perf."""
 	online = sorted(os.sched_getaffinity(0))
 	if len(online) < 2:
 		skip("one CPU")
@@ -140,7 +140,7 @@ def cpus():
 
 @test
 def cgroups():
-	"""What runs in it or below it, and nothing else; by path and by id."""
+	"""What runs in the cgroup or below it is counted, and nothing else; by path and by id."""
 	own = OwnCgroups("below")
 	command = ["sh", "-c", "echo $$ > %s/below/cgroup.procs; exec \"$0\" \"$@\"" % own.path, *counted(0, PAGES)]
 	for name in (own.name, own.path, str(own.id("")), own.name + "/below", str(own.id("below"))):
@@ -152,7 +152,7 @@ def cgroups():
 
 @test
 def intervals():
-	"""Their counts together are what was counted."""
+	"""The counts of all intervals add up to the total."""
 	path = scratch("intervals.csv")
 	sonde("stat", "-I", "50", "-x", ",", "-o", path, "-e", "page-faults,context-switches", "--", *counted(0, PAGES, 300), want=0)
 	with open(path, encoding="utf-8") as file:
@@ -170,7 +170,7 @@ def intervals():
 
 @test
 def repeats():
-	"""A mean, and how far it is off; of a run that fails the status."""
+	"""The mean and its error are reported; if a run fails, its status is returned."""
 	result = sonde("stat", "-r", "4", "-e", "page-faults", "--", *counted(0, PAGES), want=0)
 	match = re.search(r"(\d+) +page-faults .*\(\+- +([\d.]+)%\)", result.err)
 	check(match and "(4 runs)" in result.err and PAGES <= int(match.group(1)) <= PAGES + 500 and float(match.group(2)) < 5, str(result))
@@ -178,11 +178,11 @@ def repeats():
 	check(report["nr_runs"] == report["events"][0]["nr_runs"] == 3 and PAGES <= report["page_faults"] <= PAGES + 500 and report["events"][0]["deviation_percent"] < 5, str(report))
 
 
-# --- how it is written ------------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------------------
 
 @test
 def columns_as_perf():
-	"""The same fields in the same places; metrics of the same unit."""
+	"""The same fields are in the same columns as perf's; metrics have the same unit."""
 	perf = find_tool("perf") or skip("no perf")
 	events = "page-faults,task-clock,cycles"
 	for options in ([], ["-r", "3"]):
@@ -197,7 +197,7 @@ def columns_as_perf():
 
 @test
 def texts():
-	"""A command's report is on stderr, its output stays its own; else on stdout; -o."""
+	"""A command's report goes to stderr, and its output stays separate; without a command the report goes to stdout; -o."""
 	result = sonde("stat", "-e", "page-faults", "--", "echo", "hello", want=0)
 	check_equal(result.out, "hello\n", "stdout")
 	check("page-faults" in result.err and "seconds elapsed" in result.err and "seconds user" in result.err, str(result))
@@ -214,7 +214,7 @@ def texts():
 
 @test
 def what_is_missing_is_told_once():
-	"""And the others are counted."""
+	"""What is missing is reported once, and the other events are counted."""
 	report = report_of("-e", "page-faults,nothing:at_all,nopmu/x/", command=["true"])
 	errors = {event["name"]: event["error"] for event in report["events"]}
 	check("no PMU 'nopmu'" in errors["nopmu/x/"] and errors["nothing:at_all"] and errors["page-faults"] is None and report["page_faults"] > 0, str(report))
@@ -265,7 +265,7 @@ def signals_end_it():
 
 @test
 def a_run_that_is_cut_is_none():
-	"""The third of nine ends by Ctrl-C: the means are those of two."""
+	"""The third of nine runs ends by Ctrl-C: the means are those of two."""
 	log = fresh_folder("runs") + "/log"
 	script = "echo x >> %s; [ $(wc -l < %s) = 3 ] || exec \"$0\" \"$@\"; kill -INT $PPID; exec sleep 60" % (log, log)
 	result = sonde("stat", "-r", "9", "-e", "page-faults", "--", "sh", "-c", script, *counted(0, PAGES), want=0)
@@ -276,7 +276,8 @@ def a_run_that_is_cut_is_none():
 
 @test
 def commands_may_end_by_themselves():
-	"""The terminal sends Ctrl-C to the command, too: what it does then is done, and its status is handed on. Of one that goes on nobody knows what it used."""
+	"""The terminal sends Ctrl-C to the command too: sonde counts what the command does then and returns its status. For a command that goes
+	on, the use of CPU time is not known."""
 	script = "trap 'echo my own end; exit 7' INT; kill -INT $PPID; sleep 0.1; kill -INT $$; exec sleep 60"
 	result = sonde("stat", "-e", "page-faults", "--", "sh", "-c", script, want=7)
 	check_equal(result.out, "my own end\n", str(result))
@@ -289,29 +290,29 @@ def commands_may_end_by_themselves():
 
 @test
 def ends_with_what_is_counted():
-	with subprocess.Popen(["sleep", "1"]) as process: # nobody waits for it while we do
+	with subprocess.Popen(["sleep", "1"]) as process: # nobody waits for it meanwhile
 		result = sonde("stat", "-p", process.pid, "-e", "cs", want=0, timeout=20)
 	check("cs" in result.out, str(result))
 
 
 @test
 def users():
-	"""Who may not count the kernel counts user space, and is told so."""
+	"""A user who may not count the kernel counts user space, and a message says so."""
 	setpriv = find_tool("setpriv") or skip("no setpriv")
 	with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
 		level = int(file.read())
 	if level != 2:
 		skip("kernel.perf_event_paranoid is %d, not the usual 2" % level)
-	program = scratch("sonde-of-all") # the folder of the build may be root's
+	program = scratch("sonde-of-all") # the build directory may be accessible to root only
 	with open(SONDE, "rb") as source, open(program, "wb") as target:
 		target.write(source.read())
 	os.chmod(program, 0o755)
 	user = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", program]
 	result = run([*user, "stat", "-e", "page-faults,task-clock", "--", "true"])
 	check(result.code == 0 and "counting user space only" in result.err and re.search(r"\d+ +page-faults", result.err), str(result))
-	result = run([*user, "stat", "-e", "page-faults,cs", "--", "true"]) # no 0 that nobody has counted
+	result = run([*user, "stat", "-e", "page-faults,cs", "--", "true"]) # no 0 for what was not counted
 	check(result.code == 0 and re.search(r"<not supported> +cs +# 'cs' happens in the kernel, and counting that is not permitted", result.err), str(result))
-	for events in ("cs", "cs,migrations", "nopmu/x/,cs", "page-faults:k"): # nothing that could be counted, and a right is what is missing
+	for events in ("cs", "cs,migrations", "nopmu/x/,cs", "page-faults:k"): # nothing could be counted, and the reason is a missing privilege
 		result = run([*user, "stat", "-e", events, "--", "echo", "not run"])
 		check(result.code == 3 and not result.out and "perf_event_paranoid" in result.err and "CAP_PERFMON" in result.err and "user space" not in result.err, "%s: %s" % (events, result))
 	result = run([*user, "stat", "-e", "page-faults", "1"])
@@ -347,7 +348,7 @@ def library_group():
 
 @test
 def library_overflows():
-	"""As many as there are periods in the count, all in the loop but few."""
+	"""There is about one overflow for each period of the count; at least half are in the loop."""
 	values = library("overflows")
 	check(values["lost"] == 0 and values["wait"] == 1 and values["again"] == 0, str(values))
 	check(abs(values["events"] - values["value"]) <= values["value"] * 0.3 + 300000 and values["in_loop"] >= values["nr"] * 0.5, str(values))
@@ -356,7 +357,7 @@ def library_overflows():
 
 @test
 def library_lost():
-	"""Whoever looks once, at the end, is told of all that found no room."""
+	"""A reader that looks once, at the end, gets the number of all records that found no room."""
 	values = library("lost", "task-clock", 40)
 	check(values["lost"] > 0 and values["nr"] > 0, str(values))
 	expected = values["value"] / 100000
@@ -372,7 +373,7 @@ def library_bpf():
 
 @test
 def library_probe():
-	"""An event whose numbers are addresses: calls of a function."""
+	"""An event whose values are addresses: calls of a function."""
 	path = "/sys/bus/event_source/devices/uprobe/type"
 	if not os.path.exists(path):
 		skip("this kernel has no uprobes")
@@ -382,7 +383,7 @@ def library_probe():
 
 @test
 def library_session():
-	"""A session that counts: intervals without a gap, the last one by the stop."""
+	"""A session that counts: intervals without a gap; the stop ends the last one."""
 	values = values_of(os.path.join(os.path.dirname(COUNTERS), "count_session"), "task-clock", 5)
 	check_equal((values["intervals"], values["falls"], values["gaps"], values["outputs"], values["names"]), (6, 0, 0, errno.EINVAL, errno.EINVAL), str(values))
 	check(values["ns"] >= 5 * 50e6 and 0 < values["value"] <= 2 * values["ns"] * os.cpu_count(), str(values))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names: what is there is found, and a gap is a gap. Most by name_dump, which asks the symbolizer for addresses of a file; objdump and nm are
-the witnesses."""
+"""Symbol names: a name that exists is found, and a gap stays a gap. Most tests use name_dump, which resolves addresses of a file; objdump and nm are the
+references."""
 import collections
 import json
 import os
@@ -16,7 +16,7 @@ NOWHERE = os.path.join(SCRATCH, "no-debug-files")
 
 
 def names_of(path, addresses, debug_dir=NOWHERE):
-	"""address -> (start, name) or None."""
+	"""Returns address -> (start, name) or None."""
 	addresses = sorted(set(addresses))
 	result = subprocess.run([NAME_DUMP, path, debug_dir], input="".join("%x\n" % address for address in addresses), capture_output=True, text=True,
 		timeout=60, check=False)
@@ -44,7 +44,7 @@ def made(*argv):
 
 
 def symbols_of(path, *options):
-	"""nm's functions: [(address, kind, name)]."""
+	"""Returns nm's functions: [(address, kind, name)]."""
 	lines = [line.split() for line in run(["nm", *options, path], timeout=60).out.splitlines()]
 	return [(int(words[0], 16), words[1], words[2].partition("@")[0]) for words in lines if len(words) == 3 and words[1] in "tTwWi"]
 
@@ -52,7 +52,7 @@ def symbols_of(path, *options):
 # --- stubs of the PLT ----------------------------------------------------------------------------------------------------------------
 
 def check_stubs(path, objdump="objdump"):
-	"""What objdump calls <name@plt> we call so too, from the first to the last byte. How many."""
+	"""What objdump calls <name@plt> has that name here too, from the first to the last byte. Returns the number of stubs."""
 	sections = [line.split()[1] for line in run([objdump, "-h", path]).out.splitlines() if re.match(r"\s*\d+ \.i?plt", line)]
 	labels = []
 	for section in sections:
@@ -63,7 +63,7 @@ def check_stubs(path, objdump="objdump"):
 	for address, name in labels:
 		for off in (0, 5, 7):
 			got = found[address + off]
-			if name is None: # the symbol of the function that chooses, if it has one
+			if name is None: # the symbol of the IFUNC's resolver function, if it has one
 				check(got is None or got[0] == address and got[1].endswith("@plt"), "%s: %x is %s" % (path, address, got))
 			else:
 				check_equal(got, (address, name + "@plt"), "%s: %x" % (path, address + off))
@@ -122,7 +122,8 @@ INNER = "__attribute__((noinline)) static int inner(int n) { return n * %d + 1; 
 
 
 def mini(name, source):
-	"""Makes a library whose local names are in .gnu_debugdata only, as rpm's find-debuginfo does. Its path, and that of the whole one."""
+	"""Builds a library whose local names are only in .gnu_debugdata, as rpm's find-debuginfo does. Returns its path and the path of the full
+	library."""
 	whole, small, packed, path = (scratch(name + ending) for ending in (".whole.so", ".mini", ".mini.xz", ".so"))
 	made("gcc", "-O1", "-g", "-shared", "-fPIC", "-fno-ipa-icf", "-o", whole, source)
 	exported = {symbol for _, _, symbol in symbols_of(whole, "-D")}
@@ -150,7 +151,7 @@ def names_of_a_small_packed_table():
 
 @test
 def a_hostile_packed_table_is_refused():
-	"""A file of 100 MB of zeros, one that ends early, and one that is none: the exported names stay."""
+	"""Data that unpacks to 100 MB of zeros, truncated data, and garbage are refused; the exported names remain."""
 	path, whole = mini("libhostile", written("mini.c", INNER % 5))
 	symbols = {name: address for address, _, name in symbols_of(whole)}
 	bomb, cut, none = scratch("bomb.xz"), scratch("cut.xz"), scratch("none.xz")
@@ -202,7 +203,8 @@ secret: # ditto
 
 @test
 def gaps_are_gaps():
-	"""A function without a size ends where its FDE ends, or its instructions do; not at the next name, as the one between is stripped."""
+	"""A function without a size ends where its FDE or its instructions end. It does not reach to the next name, because the function between
+	may be stripped."""
 	whole, path = scratch("libholes.whole.so"), scratch("libholes.so")
 	made("gcc", "-shared", "-nostdlib", "-o", whole, written("holes.s", HOLES))
 	made("strip", "-o", path, whole)
@@ -220,7 +222,7 @@ def gaps_are_gaps():
 
 @test
 def assembly_of_musl():
-	"""Its routines have neither sizes nor FDEs, and the code that returns from a handler stands behind setjmp without a name."""
+	"""musl's assembly routines have neither sizes nor FDEs; the code that returns from a signal handler follows setjmp and has no name."""
 	library = "/lib/x86_64-linux-musl/libc.so"
 	if not os.path.exists(library):
 		skip("no musl")
@@ -229,7 +231,7 @@ def assembly_of_musl():
 		code = file.read()
 	restore = code.find(bytes.fromhex("48c7c00f0000000f05")) # mov $15, %rax; syscall
 	check(restore > 0, "no code that returns from a handler")
-	check_equal(name_at(library, restore), None, "the code behind setjmp") # the file's offsets are its addresses there
+	check_equal(name_at(library, restore), None, "the code behind setjmp") # file offsets equal addresses there
 	for name, end in (("memcpy", "memmove"), ("memset", None)):
 		last = code.index(b"\xc3", symbols[name])
 		check_equal(name_at(library, last), name, "the end of " + name)
@@ -255,7 +257,7 @@ int chosen(int n) __attribute__((ifunc("resolve")));
 
 @test
 def names_do_not_depend_on_the_table():
-	"""Aliases, versions and IFUNCs: .symtab and .dynsym of one file give one name, versions are no part of it."""
+	"""Aliases, versions and IFUNCs: .symtab and .dynsym of one file give the same name, without versions."""
 	whole, path = scratch("libaliases.whole.so"), scratch("libaliases.so")
 	made("gcc", "-O1", "-shared", "-fPIC", "-Wl,--version-script=" + written("map", "ONE { global: form; };\nTWO { global: form; plain*; weak; chosen; };\n"),
 		"-o", whole, written("aliases.c", ALIASES))
@@ -307,7 +309,7 @@ int main(int n, char **v) { struct pair pair = { n, 0 }; for (;;) sink += by_fie
 
 @test
 def parts_of_functions_in_a_profile():
-	"""What gcc splits off stands where nm says."""
+	"""The parts that gcc splits off a function are where nm says."""
 	need_bpf()
 	path = scratch("parts")
 	made("gcc", "-O2", "-no-pie", "-fno-pie", "-o", path, written("parts.c", PARTS))
@@ -347,7 +349,7 @@ int main(void) { volatile long sink = 0; for (;;) sink += form(1000000) + same_l
 
 @test
 def names_of_two_runs_are_the_same():
-	"""Versions, aliases, and a local function without a size, at other addresses in each run."""
+	"""Versions, aliases and a local function without a size get the same names in two runs, at different addresses."""
 	need_bpf()
 	if os.uname().machine != "x86_64":
 		skip("the assembly is of x86-64")
@@ -375,7 +377,7 @@ int main(void) { volatile long sink = 0; for (;;) sink += unseen(1000000); }
 
 
 def private(folder, commands):
-	"""The words before a command that runs with a file system of its own at `folder`, filled by these commands of a shell."""
+	"""Returns the command prefix that runs a command with its own file system at `folder`; these shell commands fill it."""
 	unshare = find_tool("unshare")
 	if not unshare or os.geteuid() != 0 or run([unshare, "-m", "true"]).code:
 		skip("no right to make a mount namespace")
@@ -384,7 +386,7 @@ def private(folder, commands):
 
 @test
 def a_file_that_only_its_process_sees():
-	"""Names and lines by /proc/PID/root, also of a debug file beside it."""
+	"""Names and lines are read through /proc/PID/root, also from a debug file beside the program."""
 	need_bpf()
 	folder, whole, debug = fresh_folder("unseen"), scratch("unseen.whole"), scratch("unseen.debug")
 	made("gcc", "-O1", "-g", "-Wl,--build-id=none", "-o", whole, written("unseen.c", OUT_OF_SIGHT))
@@ -417,7 +419,7 @@ COPY = "#include <string.h>\nstatic char a[4096], b[4096];\nvoid *(*volatile cop
 
 
 def leaves_of(path):
-	"""leaf function -> samples, and all stacks, of a program that runs for ever."""
+	"""Returns leaf function -> samples, and all stacks, of a program that runs forever."""
 	with subprocess.Popen([path]) as process:
 		try:
 			stacks = parse_folded(sonde("profile", "-f", "-a", "-p", process.pid, "-F", 199, 1, want=0).out)
@@ -443,7 +445,7 @@ def functions_of_the_vdso():
 
 @test
 def what_an_ifunc_has_chosen():
-	"""The implementation has its own name where libc has symbols (static), not that of the function that chose it, nor a version."""
+	"""The chosen implementation has its own name where libc has symbols (static): not the name of the resolver function, and no version."""
 	need_bpf()
 	path = scratch("copy-static")
 	made("gcc", "-O1", "-static", "-o", path, written("copy.c", COPY))
@@ -456,7 +458,7 @@ def what_an_ifunc_has_chosen():
 
 @test
 def code_of_32_bits_is_marked():
-	"""No wrong names and no false stacks: file and offset, below a mark."""
+	"""There are no wrong names and no false stacks: file and offset, below a mark."""
 	need_bpf()
 	path = scratch("own-32")
 	result = run(["gcc", "-m32", "-O1", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-fno-pie", "-o", path, written("own-32.c", OWN_32)])
@@ -478,11 +480,11 @@ CALLS = """#include <fcntl.h>
 #include <sys/syscall.h>
 int main(void) { static char block[65536]; int fd = open("/dev/zero", O_RDONLY); for (;;) { syscall(SYS_getppid); if (read(fd, block, sizeof(block)) < 0) return 1; } }
 """
-INLINED_LINE, CALL_LINE = 4, 7 # of the made-up kernel's source: where the inlined code is, and where it was called
+INLINED_LINE, CALL_LINE = 4, 7 # in the made-up kernel's source: where the inlined code is, and where it was called
 
 
 def kernel_functions():
-	"""The kernel's own functions by name: (start, the next start); and where its text starts."""
+	"""Returns the kernel's own functions by name: (start, next start), and the start of the kernel's text."""
 	lines = [line.split() for line in open("/proc/kallsyms", encoding="ascii")]
 	lines = sorted((int(words[0], 16), words[1], words[2]) for words in lines if len(words) == 3)
 	starts = sorted({start for start, _, _ in lines})
@@ -504,8 +506,8 @@ def running_build_id():
 
 
 def made_up_kernel(name, functions, build_id, moved_by=0):
-	"""A file with debug info that says of these [(offset from _stext, bytes)] that each is a function of the kernel, with all of it inlined from
-	another; linked elsewhere, as KASLR has it. `moved_by` puts the functions where none begins."""
+	"""Builds a file with debug info. Each of [(offset from _stext, bytes)] is a kernel function whose whole code is inlined from another
+	function. The file is linked at another address, as with KASLR. `moved_by` moves the functions to where none begins."""
 	sections = ""
 	source = "static inline __attribute__((always_inline)) void made_up(const int bytes)\n{\n\t/* the next one is line 4 */\n" \
 		"\t__asm__ volatile(\".fill %c0, 1, 0x90\" : : \"i\"(bytes));\n}\n\n#define MADE(i, bytes) __attribute__((section(\".at\" #i))) void made_##i(void) { made_up(bytes); }\n"
@@ -520,7 +522,7 @@ def made_up_kernel(name, functions, build_id, moved_by=0):
 
 
 def kernel_of_calls(*options, before=()):
-	"""The functions, by name -> [{file, line, of what is inlined}], and what is said, of a program that does nothing but system calls."""
+	"""Profiles a program that only makes system calls. Returns its functions, name -> [{file, line, of what is inlined}], and the messages."""
 	program = scratch("calls")
 	if not os.path.exists(program):
 		made("gcc", "-O1", "-o", program, written("calls.c", CALLS))
@@ -534,11 +536,11 @@ def kernel_of_calls(*options, before=()):
 
 
 def functions_of_calls(plain):
-	"""Those of the kernel that the program calls: name -> (offset from _stext, bytes)."""
+	"""Returns the kernel functions that the program calls: name -> (offset from _stext, bytes)."""
 	functions, text = kernel_functions()
 	seen = sorted({function["name"] for function in plain["functions"]} & set(functions))
 	there = {}
-	for name in seen: # apart from each other, so that no two overlap
+	for name in seen: # far enough apart that no two overlap
 		start, end = functions[name]
 		if start >= text + 4096 and end - start >= 48:
 			there[name] = (start - text, end - start)
@@ -548,7 +550,7 @@ def functions_of_calls(plain):
 
 @test
 def lines_and_inlined_functions_of_the_kernel():
-	"""By a made-up vmlinux with the running kernel's build id, which names other functions at the places of real ones."""
+	"""A made-up vmlinux with the running kernel's build id gives other function names at the addresses of real functions."""
 	need_bpf()
 	build_id = running_build_id()
 	plain, _ = kernel_of_calls("--lines")
@@ -586,7 +588,7 @@ def lines_and_inlined_functions_of_the_kernel():
 
 @test
 def where_a_vmlinux_is_looked_for():
-	"""In places of the machine, which a mount namespace of sonde's own covers."""
+	"""The machine's own directories are searched; sonde runs in a mount namespace that covers them."""
 	need_bpf()
 	build_id, release = running_build_id(), os.uname().release
 	plain, _ = kernel_of_calls("--lines")

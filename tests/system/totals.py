@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All formats of one recording give each function the same self and the same total: what google/pprof and opentelemetry-proto's classes read, and readers written here from the formats'
-descriptions, beside the JSON lines, in which each sample has its whole stack; and that stack is the one that the program (tests/programs/inlined_waker.c) says of itself.
+"""All formats of one recording give each function the same self and total values. The files are read by google/pprof and opentelemetry-proto's classes,
+and by readers written here from the formats' descriptions. They are compared with the JSON lines, in which each sample has its whole stack. That
+stack is the one that the program (tests/programs/inlined_waker.c) reports.
 
 Environment: SONDE."""
 import collections
@@ -19,13 +20,13 @@ FREQ_HZ = 997
 
 
 class Totals:
-	"""By function's name: what ends in it, what it stands in, and how many numbers of the file that is made of."""
+	"""By function name: self, total, and how many numbers of the file each is the sum of."""
 
 	def __init__(self):
 		self.self, self.total, self.nr = collections.Counter(), collections.Counter(), collections.Counter()
 
 	def add(self, names, value):
-		"""Names leaf first."""
+		"""Takes names leaf first."""
 		if not names or not value:
 			return
 		self.self[names[0]] += value
@@ -45,7 +46,8 @@ def load(path):
 
 
 class Recording:
-	"""One run of a verb, in all formats, of the program or else of the machine. `shown`: the value that formats with room for one have; `tick`: what 1 of it is where a format has time instead."""
+	"""One run of a verb, in all formats, of the program or of the machine. `shown`: the value in formats with room for one; `tick`: what 1
+	of it is in formats that hold time instead."""
 
 	def __init__(self, verb, options, shown, of_machine=False):
 		need_bpf()
@@ -69,7 +71,7 @@ def names_of(sample):
 	return [frame["name"] for frame in sample["stack"]]
 
 
-# --- readers: each gives {what: Totals}, and how far one number of the file may be from the truth, in what was counted ---------------------------------------------------------------
+# --- readers: each returns {what: Totals}, and the greatest error of one number of the file, in counted units ------------------------------------------------------------------------
 
 def of_jsonl(recording, name_of=str):
 	totals = Totals()
@@ -88,7 +90,7 @@ def of_json(recording):
 
 
 def of_text(recording):
-	"""As offcputime prints, leaf first, with the waker's stack before, leaf first too."""
+	"""As offcputime prints: leaf first, after the waker's stack, which is leaf first too."""
 	totals, waker, names = Totals(), None, []
 	for line in lines_of(recording["txt"]):
 		if not line:
@@ -114,7 +116,7 @@ def of_folded(recording):
 
 
 def of_pprof(recording):
-	"""google/pprof adds up itself."""
+	"""google/pprof does the sums itself."""
 	totals = Totals()
 	text = pprof_all(recording["pb.gz"], "-sample_index=" + recording.shown, "-unit=" + ("count" if recording.micro == 1 else "nanoseconds"), "-top")
 	for own, whole, name in re.findall(r"^ *(\d+)(?:ns)? +\S+ +\S+ +(\d+)(?:ns)? +\S+ +(.*?)(?: \((?:partial-)?inline\))?$", text, re.M):
@@ -204,7 +206,7 @@ def perf_name(symbol, dso):
 
 
 def without_address(name):
-	"""What perf script shows of a place in a file without symbols."""
+	"""Returns what perf script shows for a location in a file without symbols."""
 	return re.sub(r"^(\[.+)\+0x[0-9a-f]+\]$", r"\1]", name)
 
 
@@ -218,7 +220,7 @@ def of_perf(recording):
 
 
 def of_html(recording):
-	"""The tree in the page's middle; above the functions are all, the processes and the threads."""
+	"""Reads the tree in the middle of the page; above the functions are the root, the processes and the threads."""
 	with open(recording["html"], encoding="utf-8") as file:
 		view = json.JSONDecoder().raw_decode(re.search(r'\{"format": ?"sonde-view".*', file.read(), re.S)[0])[0]
 	nodes, frames, totals = view["nodes"], view["frames"], Totals()
@@ -237,7 +239,7 @@ READERS = (of_json, of_text, of_folded, of_pprof, of_otlp_protobuf, of_otlp_json
 
 
 def differences(want, got, slack):
-	"""Which functions have another self or total: [text]."""
+	"""Returns the functions whose self or total differs: [text]."""
 	wrong = []
 	for what in ("self", "total"):
 		ours, theirs = getattr(want, what), getattr(got, what)
@@ -248,13 +250,13 @@ def differences(want, got, slack):
 
 
 def check_top(recording, want):
-	"""The table of functions: shares, of those with most samples."""
+	"""Checks the table of functions: shares of the functions with the most samples."""
 	rows = re.findall(r"^ +([\d.]+) % +([\d.]+) %  (\S+|\[[^\]]*\])(?:  .*)?$", "\n".join(lines_of(recording["top"])), re.M)
 	everything = sum(want.self.values())
 	check(rows, "no table")
 	names = collections.Counter(name for _, _, name in rows)
 	for own, whole, name in rows:
-		if names[name] == 1 and want.self[name]: # several files may have a function of that name: rows of their own
+		if names[name] == 1 and want.self[name]: # several files may have a function of that name, each in its own row
 			check(float(own) <= 100 * want.self[name] / everything + 0.006 and float(whole) <= 100 * want.total[name] / everything + 0.006, lambda: "%s: %s %s" % (name, own, whole))
 
 
@@ -273,7 +275,8 @@ def has_run(names, run):
 
 
 def check_true(recording, comm, is_of, runs_of):
-	"""Nearly all of those samples of a thread are on the stack that the program says of itself, inlined functions and all: `runs_of` gives what must stand in a stack, leaf first."""
+	"""Nearly all of these samples of a thread are on the stack that the program reports, including inlined functions: `runs_of` returns what
+	must be in a stack, leaf first."""
 	samples = [sample for sample in recording.samples if sample["comm"] == comm and is_of(names_of(sample))]
 	right = sum(recording.value(sample) for sample in samples if all(has_run(names_of(sample), run) for run in runs_of))
 	whole = sum(map(recording.value, samples))
@@ -298,7 +301,7 @@ def offcpu():
 
 @test
 def offcpu_with_wakers():
-	"""Beyond a wait's leaf end its waker's frames go on from their own leaf to their root: there a function stands before those that were inlined into it."""
+	"""Above a wait's leaf end, its waker's frames follow from leaf to root: there, a function precedes those inlined into it."""
 	recording = Recording("offcpu", ("--wake",), "blocked")
 	for comm, other in (("eater", "feeder"), ("feeder", "eater")):
 		check_true(recording, comm, lambda names: "[pipe]" in names and "--" in names, [recording.chains[comm][::-1], recording.chains[other]])
@@ -307,7 +310,7 @@ def offcpu_with_wakers():
 
 @test
 def all_of_the_machine():
-	"""Thousands of functions of all languages; by the readers for which a name is what it is, and not also a file or an address."""
+	"""Thousands of functions of all languages; uses the readers for which a name is only a name, and not also a file or an address."""
 	return check_formats(Recording("offcpu", ("--wake",), "blocked", of_machine=True), [reader for reader in READERS if reader not in (of_text, of_folded, of_perf)])
 
 

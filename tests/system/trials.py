@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests/programs/trial.c reports of tests/programs/hits.c, and what of it has to be true."""
+"""Checks what tests/programs/trial.c reports of tests/programs/hits.c."""
 import os
 import re
 
 from harness import check, entry_error, parse_folded
 
 TRIAL = os.environ.get("TRIAL") or os.path.join(os.path.dirname(os.environ.get("SONDE", "build/sonde")), "tests", "system", "trial")
-IN_LIBC = r"\[libc[^\]]*\+0x[0-9a-f]+\]" # without its debug symbols, functions of its own have no names
+IN_LIBC = r"\[libc[^\]]*\+0x[0-9a-f]+\]" # without its debug symbols, its own functions have no names
 OWN = {"main", "all_ways", "deep", "probed", "sorts", "compare", "in_thread"}
 
 
 class Report:
-	"""What a trial prints: .counters: name -> counter -> number; .stacks."""
+	"""The output of a trial: .counters: name -> counter -> number; .stacks."""
 
 	def __init__(self, text):
 		head, _, folded = text.partition("\n\n")
@@ -23,24 +23,25 @@ class Report:
 
 
 def own(stack):
-	"""Without the C library's frames."""
+	"""Returns the stack without the C library's frames."""
 	return tuple(frame for frame in stack.user if frame in OWN)
 
 
 def is_whole(stack):
-	"""From the thread's begin on, and nothing in between is unknown."""
+	"""Returns whether the stack starts at the thread's start, with no unknown frames in between."""
 	marks = [frame for frame in stack.user[:-1] if frame.startswith("[") and not re.fullmatch(IN_LIBC, frame)] # the leaf may be in the kernel's page for probes
 	first = stack.user.index("main") if "main" in stack.user else stack.user.index("in_thread") if "in_thread" in stack.user else None
 	return not marks and first is not None and not entry_error(stack.user[:first], "main" in stack.user)
 
 
 def ways_of(text):
-	"""What the program says: how often it went each way."""
+	"""Parses what the program says: how often it went each way."""
 	return {tuple(way.split(";")): int(count) for count, way in re.findall(r"^way (\d+) (\S+)$", text, re.MULTILINE)}
 
 
 def check_hits(report, number, ways, leaf, elsewhere=False, max_missed=0):
-	"""`leaf`: what comes behind the way's `probed`, "-": it is not there any more. `elsewhere`: the trigger strikes at other places of the process, too. max_missed: so many stacks may be missed, marked."""
+	"""`leaf`: what follows the way's `probed`; "-": `probed` has already returned. `elsewhere`: the trigger strikes at other locations of
+	the process, too. max_missed: how many stacks may be missed, if marked."""
 	name = "hit%d" % number
 	seen, wrong, nr_missed, nr_elsewhere = {}, [], 0, 0
 	for stack in report.of(name):
@@ -65,12 +66,12 @@ def check_hits(report, number, ways, leaf, elsewhere=False, max_missed=0):
 
 
 def inside(stacks):
-	"""How many struck while the trigger's program was at work."""
+	"""Returns how many struck while the trigger's program was running."""
 	return sum(stack.count for stack in stacks if any("_on_event" in frame for frame in stack.kernel))
 
 
 def check_ticks(report, ways, at_least=200):
-	"""Each is on one of the ways, or above or below it."""
+	"""Each tick is on one of the ways, or above or below it."""
 	stacks, whole, count = report.of("tick"), 0, report.counters["tick"]
 	check(count["hits"] == count["recorded"] + count["filtered"] and not count["no_scratch"] and not count["ring_full"], lambda: "ticks: %s" % count)
 	check(inside(stacks) >= 20, lambda: "%d ticks struck in the middle of the trigger's program" % inside(stacks))
@@ -78,7 +79,7 @@ def check_ticks(report, ways, at_least=200):
 		if not own(stack):
 			continue
 		way = own(stack)
-		if stack.user[0].startswith("[no ") and any("probe" in frame for frame in stack.kernel): # the kernel is just about to take a return address away, or to give it back: it is marked
+		if stack.user[0].startswith("[no ") and any("probe" in frame for frame in stack.kernel): # the kernel is just replacing or restoring a return address: the stack is marked
 			continue
 		check(is_whole(stack) and any(way == known[:len(way)] for known in ways), lambda: "a tick on no way: %s" % stack) # pylint: disable=cell-var-from-loop
 		whole += stack.count

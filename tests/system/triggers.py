@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Triggers of every kind that this kernel has (src/collect/trigger.h), driven by tests/programs/trial.c: each time that one strikes is counted, and has exactly the stack that the program says;
-while ticks at 10 kHz strike in the middle of its programs, and are as right."""
+"""Triggers of every kind that this kernel has (src/collect/trigger.h), driven by tests/programs/trial.c. Each strike is counted and has exactly the
+stack that the program says. Ticks at 10 kHz interrupt the triggers' programs, and their stacks are as right."""
 import os
 import re
 import subprocess
@@ -33,7 +33,7 @@ def read_until(process, word):
 
 
 def run_trial(triggers, levels):
-	"""The report, the ways that the program went with how often, and what it says of its semaphore."""
+	"""Returns the report, the ways that the program went with their counts, and its output about its semaphore."""
 	need_bpf()
 	path = build("hits")
 	hits = start(path, str(TURNS))
@@ -71,7 +71,7 @@ def uprobe_under_ticks():
 
 @test
 def without_levels():
-	"""What finds no working memory is lost by name, and spoils nothing that is in use."""
+	"""A strike that finds no working memory is counted by name as lost, and does not damage memory in use."""
 	report, ways, _ = all_right(["uprobe,{path},probed"], [""], levels=0)
 	count = report.counters["tick"]
 	check(count["no_scratch"] >= 20 and count["hits"] == count["recorded"] + count["filtered"] + count["no_scratch"], lambda: str(count))
@@ -99,7 +99,7 @@ def system_calls():
 
 @test
 def python_at_a_uprobe():
-	"""What the trigger's program goes on to: Python's frames at a call of the C library."""
+	"""The trigger's program continues with Python's frames at a call of the C library."""
 	need_bpf()
 	python = start(sys.executable, os.path.join(SOURCES, "hits.py"), str(TURNS))
 	try:
@@ -130,7 +130,7 @@ def python_at_a_uprobe():
 
 @test
 def what_is_not_there():
-	"""Is refused, with the reason and what to do."""
+	"""A missing target is refused, with the reason and what to do."""
 	need_bpf()
 	path = build("hits")
 	asked = [("uprobe,%s,nothing" % path, "no uprobe 'nothing' in %s" % path), ("usdt,%s,hits,nothing" % path, "no USDT probe 'nothing' in"), ("tp_btf,nothing", "no tracepoint at 'nothing'")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTML page in Debian's chromium: viewer_*.mjs use it as a person would and say what they check, a line each."""
+"""The HTML page in Debian's chromium: viewer_*.mjs use it as a person would and print one line per check."""
 import os
 
 from foreign import made, playwright_folder, run

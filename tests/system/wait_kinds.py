@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of waits that sonde offcpu names, by a program that waits in more than 60 ways at once and says what each is (tests/programs/wait_ways.c)."""
+"""The kinds of waits that sonde offcpu names, in a program that waits in more than 60 ways at once and says what each is (tests/programs/wait_ways.c)."""
 import os
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ def tidy(text):
 
 
 def record_ways(*options):
-	"""The ways as name -> kind, and the blocked time as name -> kind -> nanoseconds."""
+	"""Returns the ways as name -> kind, and the blocked time as name -> kind -> nanoseconds."""
 	need_bpf()
 	report, result = record("offcpu", *options, "--", build("wait_ways"), "2")
 	tidy(result.out)

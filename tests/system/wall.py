@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sonde wall: every nanosecond of each thread, in one place. The oracles are the programs' own clocks."""
+"""sonde wall: every nanosecond of each thread counts once. The references are the programs' own clocks."""
 import collections
 import json
 import os
@@ -18,7 +18,7 @@ NS = 1e9
 
 
 class Wall:
-	"""A profile of `sonde wall`: .rows: (tid, comm, part, user frames root to leaf, kernel frames, ns); .seconds: how long it took."""
+	"""A profile of `sonde wall`: .rows: (tid, comm, part, user frames root to leaf, kernel frames, ns); .seconds: its duration."""
 
 	def __init__(self, report):
 		names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
@@ -32,11 +32,11 @@ class Wall:
 			self.rows.append((sample["tid"], sample["comm"], user[0], user[1:], kernel, int(sample["values"][0])))
 
 	def of(self, tid=None, part="", comm=None):
-		"""Seconds of a thread, of the parts whose names begin so."""
+		"""Returns seconds of a thread, of the parts whose names begin with `part`."""
 		return sum(row[5] for row in self.rows if tid in (None, row[0]) and row[2].startswith(part) and comm in (None, row[1])) / NS
 
 	def dying(self, tid):
-		"""What a thread waited for a CPU on its way out, where nobody sees it any more: who joins it may take its CPU."""
+		"""Returns how long an exiting thread waited for a CPU, which its own report lacks: the thread that joins it may take its CPU."""
 		return sum(row[5] for row in self.rows if row[0] == tid and row[2] == "[runnable]" and "do_exit" in row[4]) / NS
 
 	def parts(self, tid):
@@ -47,8 +47,9 @@ class Wall:
 
 
 class Life:
-	"""What a thread says of itself at its end, in seconds: at least and at most alive, in a queue, in calls that wait, and on a CPU. That is what is left of its life by the clock: its CPU time is less,
-	as the kernel leaves out what a host took away meanwhile, which [on-cpu] includes."""
+	"""What a thread reports of itself at its end, in seconds: at least and at most alive, in a run queue, in calls that wait, and on a CPU.
+	Time on a CPU is the rest of its life by the clock. CPU time would be less: the kernel leaves out what a host stole meanwhile, which
+	[on-cpu] includes."""
 
 	def __init__(self, line):
 		_, self.comm, tid, *times, turns, away, nr_rests = line.split()
@@ -78,7 +79,7 @@ def threads_of(pid):
 
 @test
 def total_is_threads_times_elapsed():
-	"""Of threads that live all the time, whatever they do, each one's time is that of the recording."""
+	"""Threads live all the time: whatever they do, each one's time is the duration of the recording."""
 	need_bpf()
 	folded = scratch("wall.folded")
 	with Program("shares", "spin", "half", "sleep", "lock", "pipe") as program:
@@ -94,13 +95,13 @@ def total_is_threads_times_elapsed():
 
 
 KINDS = {"half": "[blocked: sleep]", "sleep": "[blocked: sleep]", "lock": "[blocked: futex]", "pipe": "[blocked: pipe]"}
-OF_A_CALL = 0.0001 # of a call that waits, what it is on a CPU for
-OF_A_TURN = 0.00002 # from when the scheduler reads its clock, in the interrupt that preempts a thread, to its event: 3 to 8 us each in the mean of some hundred
+OF_A_CALL = 0.0001 # the CPU time of a call that waits
+OF_A_TURN = 0.00002 # from when the scheduler reads its clock, in the interrupt that preempts a thread, to its event: 3 to 8 us each, averaged over some hundred
 
 
 @test
 def what_the_time_was():
-	"""From a command's start to its end: each thread's life, and its parts, are what it says itself."""
+	"""From the start of a command to its end, each thread's life and its parts are what the thread reports."""
 	need_bpf()
 	wall, result = record_wall("-F", 499, "--", build("shares"), 2, "spin", "half", "sleep", "lock", "pipe")
 	seen = {life.comm: life for life in lives(result.out)}
@@ -118,7 +119,7 @@ def what_the_time_was():
 
 
 def chain_error(row, chain):
-	"""Why the row's user stack is not the chain with what libc calls below it, or None."""
+	"""Returns why the row's user stack is not the chain plus what libc calls below it, or None."""
 	user = row[3]
 	if chain[0] not in user:
 		return "%s is missing in %s" % (chain[0], user)
@@ -130,7 +131,7 @@ def chain_error(row, chain):
 
 @test
 def stacks_of_all_parts():
-	"""On a CPU and blocked, seen from its beginning or seeded: the stack is the thread's chain."""
+	"""On a CPU or blocked, seen from its beginning or with an initial stack, the stack is the thread's chain."""
 	need_bpf()
 	with Program("shares", "spin", "sleep", "lock", "pipe") as program:
 		wall, _ = record_wall("-F", 499, "-p", program.pid, 2)
@@ -146,7 +147,7 @@ def stacks_of_all_parts():
 
 
 def colour_error(user):
-	"""What is wrong with a stack of tests/programs/swaps.c, or None. A mark at its root end says that it is not whole."""
+	"""Returns what is wrong with a stack of tests/programs/swaps.c, or None. A mark at its root end says that the stack is incomplete."""
 	colours = {frame.split("_")[0] for frame in user if frame.startswith(("red", "blue"))}
 	if user[0].startswith("["):
 		return None
@@ -155,7 +156,7 @@ def colour_error(user):
 
 @test
 def right_or_marked_from_the_first_wait_on():
-	"""Threads that run on while the stacks of those that wait are read: no stack is put together of what was there at different times."""
+	"""Threads keep running while the stacks of waiting threads are read: no stack mixes the contents of different times."""
 	need_bpf()
 	with Program("swaps", 200) as program:
 		nr_seen = 0
@@ -169,7 +170,7 @@ def right_or_marked_from_the_first_wait_on():
 
 @test
 def two_on_one_cpu():
-	"""Who spins always runs or could. Two of them on one CPU share it: what one runs the other waits."""
+	"""A spinning thread always runs or is runnable. Two of them share a CPU: while one runs, the other waits."""
 	need_bpf()
 	if not find_tool("taskset"):
 		skip("no taskset")
@@ -205,7 +206,8 @@ def born_and_dead_meanwhile():
 
 @test
 def a_command_begins_with_its_exec():
-	"""Nothing of a command's is under the name of who starts it, nor what that waits for before; and all of the command's own is there."""
+	"""Nothing of the command is recorded under the parent's name, nor is the parent's wait before it; everything of the command is under its
+	own name."""
 	need_bpf()
 	for verb in ("wall", "offcpu", "profile"):
 		path = scratch("command.jsonl")
@@ -238,7 +240,7 @@ def a_program_that_is_replaced():
 
 @test
 def only_what_was_asked_for():
-	"""-L: one thread; -n: those of a name."""
+	"""-L: one thread; -n: the threads of a name."""
 	need_bpf()
 	with Program("shares", "sleep", "lock", "pipe") as program:
 		whole, _ = record_wall("-p", program.pid, 1)
@@ -253,7 +255,7 @@ def only_what_was_asked_for():
 
 @test
 def of_a_cgroup():
-	"""-G: all threads of what is in it, and nobody else's."""
+	"""-G: all threads in the cgroup, and no others."""
 	need_bpf()
 	own = OwnCgroups("in")
 	with Program("shares", "spin", "half", "lock") as program, Program("shares", "half"):
@@ -266,7 +268,7 @@ def of_a_cgroup():
 
 @test
 def whole_machine():
-	"""Of all threads, those of the kernel as well: nobody has more time than there was, and ours is left out."""
+	"""For all threads, including the kernel's: none has more time than the recording, and sonde's own threads are left out."""
 	need_bpf()
 	with Program("shares", "sleep") as program:
 		path = scratch("machine.json")
@@ -286,7 +288,7 @@ def whole_machine():
 
 @test
 def sides():
-	"""-U: no kernel frames; -K: no user frames but the one that says what the time was. The total stays."""
+	"""-U: no kernel frames. -K: no user frames except the one that names the part. The total stays."""
 	need_bpf()
 	with Program("shares", "half", "lock") as program:
 		user, _ = record_wall("-U", "-p", program.pid, 1)
@@ -300,7 +302,7 @@ def sides():
 
 @test
 def stopped_by_hand():
-	"""Ctrl-C: what there is by then."""
+	"""Ctrl-C: the report has what was measured until then."""
 	need_bpf()
 	with Program("shares", "sleep") as program:
 		path = scratch("stopped.json")

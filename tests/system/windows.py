@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""--every: windows add up to the recording, each is whole in itself, and none keeps the next one waiting."""
+"""--every: the windows add up to the recording, each is complete in itself, and none delays the next."""
 import collections
 import glob
 import json
@@ -38,12 +38,12 @@ class Window:
 
 
 def total_of(text):
-	"""(windows, samples or waits, lost) of the last line."""
+	"""Returns (windows, samples or waits, lost) of the last line."""
 	return tuple(int(number) for number in re.search(r"^total: (\d+) windows?, (\d+) (?:samples|waits), (\d+) lost", text, re.M).groups())
 
 
 def record_windows(*args, timeout=90):
-	"""The windows of a recording, and how sonde ended."""
+	"""Returns the windows of a recording, and how sonde ended."""
 	folder = fresh_folder("windows")
 	result = sonde(*args[:1], "--every", 1, "-o", os.path.join(folder, "w-%n.json"), *args[1:], timeout=timeout)
 	windows = sorted((Window(path) for path in glob.glob(os.path.join(folder, "*.json"))), key=lambda window: window.number)
@@ -61,7 +61,7 @@ def check_seamless(windows, seconds):
 
 @test
 def samples_add_up():
-	"""What the windows have is what the kernel side has recorded, and each names its stacks itself."""
+	"""The windows contain what the kernel side has recorded, and each resolves its own stacks."""
 	need_bpf()
 	with Program("chain") as program:
 		chain = next(iter(program.chains.values()))
@@ -122,7 +122,7 @@ os.wait()
 
 @test
 def a_waker_is_known_windows_later():
-	"""The thread that it woke had no CPU for three windows: where its wait ends, so does who ended it."""
+	"""The woken thread had no CPU for three windows: its waker is reported in the window in which the wait ends."""
 	need_bpf()
 	folder = fresh_folder("woken")
 	sonde("offcpu", "--wake", "--min", 2000000, "--every", 1, "-o", os.path.join(folder, "%n.folded"), "--", sys.executable, "-c", WOKEN_NOT_RUN)
@@ -134,19 +134,19 @@ NAPS_MS = 700
 
 
 def naps(nr, ms):
-	"""A program whose waits are known: it sleeps so often and so long."""
+	"""Returns a program whose waits are known: it sleeps this often and this long."""
 	return ["sh", "-c", "i=0; while [ $i -lt %d ]; do sleep %s; i=$((i+1)); done" % (nr, ms / 1000)]
 
 
 def sleeps(window):
-	"""(waits, ns) in `sleep`."""
+	"""Returns (waits, ns) in `sleep`."""
 	rows = [values for _, frames, values in window.rows if "__nanosleep" in frames or "clock_nanosleep" in frames]
 	return sum(values[0] for values in rows), sum(values[1] for values in rows)
 
 
 @test
 def a_wait_counts_where_it_ends():
-	"""Its time is divided: each window has what lies in it, its stack, too."""
+	"""The wait counts in the window in which it ends. Its time is split: each window has its part, with the stack."""
 	need_bpf()
 	windows, _ = record_windows("offcpu", "--min", 100000, "--", *naps(6, NAPS_MS))
 	got = [sleeps(window) for window in windows]
@@ -157,7 +157,7 @@ def a_wait_counts_where_it_ends():
 
 @test
 def a_long_wait_is_in_all_windows():
-	"""It began before all of them; its stack was sent in the first alone."""
+	"""The wait began before all windows; its stack was sent only in the first."""
 	need_bpf()
 	with subprocess.Popen(["sleep", "60"]) as sleeper:
 		time.sleep(0.3)
@@ -170,7 +170,8 @@ def a_long_wait_is_in_all_windows():
 
 @test
 def a_limit_is_for_the_whole_wait():
-	"""--min: what crosses it in a later window counts there with all its time; --max: nobody knows before the wait ends."""
+	"""--min: a wait that reaches the limit in a later window counts there with all its time. --max: the length of a wait is known only at
+	its end."""
 	need_bpf()
 	windows, _ = record_windows("offcpu", "--min", 1500000, "--", *naps(2, 2500))
 	got = [sleeps(window) for window in windows]
@@ -185,7 +186,7 @@ def a_limit_is_for_the_whole_wait():
 
 @test
 def names_that_take_long_delay_names_alone():
-	"""The process that reads files stands still: the windows go on, two wait for it, the oldest is written without."""
+	"""The process that reads files is stopped. The windows go on; two wait for it, and the oldest is written without names."""
 	need_bpf()
 	folder = fresh_folder("late")
 	with Program("chain") as program, Background("profile", "-F", 499, "--every", 1, "-o", os.path.join(folder, "w-%n.json"), "-p", program.pid, 7) as recording:
@@ -206,7 +207,7 @@ def names_that_take_long_delay_names_alone():
 
 
 def readers_of(pid):
-	"""The processes without rights that read files for sonde, in the order in which they began."""
+	"""Returns the unprivileged processes that read files for sonde, in the order of their start."""
 	found = []
 	for path in glob.glob("/proc/[0-9]*/stat"):
 		try:
@@ -253,7 +254,7 @@ def ctrl_c_writes_the_last_one():
 
 @test
 def the_second_ctrl_c_waits_for_no_names():
-	"""Who reads files stands still: the report comes all the same, with addresses, and says why."""
+	"""The file reader is stopped: the report is written all the same, with addresses, and says why."""
 	need_bpf()
 	for every, report in (([], "one.json"), (["--every", 60], "%n.json")):
 		folder = fresh_folder("hurried")
@@ -293,7 +294,7 @@ run("after", 3.2)
 
 @test
 def a_file_written_anew_has_its_new_names():
-	"""A plugin that is overwritten in place: what an earlier window found in the file is not what stands there now."""
+	"""A plugin is overwritten in place: names that an earlier window found in the file are not used for the new contents."""
 	need_bpf()
 	folder = fresh_folder("anew")
 	for name in ("early", "after"):
@@ -311,7 +312,7 @@ DEBUG_FILES = "/usr/lib/debug"
 
 
 def stripped_program(folder, name):
-	"""A program that runs in `hidden` for so many seconds; its path, and that of its debug file. A test may move that."""
+	"""Builds a program that runs in `hidden` for so many seconds. Returns its path and the path of its debug file, which a test may move."""
 	path = os.path.join(folder, name)
 	with open(path + ".c", "w", encoding="utf-8") as file:
 		file.write("#include <time.h>\n#include <stdlib.h>\n__attribute__((noinline)) static void hidden(time_t end) { while (time(0) < end) ; }\n"
@@ -323,14 +324,14 @@ def stripped_program(folder, name):
 
 
 def record_script(folder, script):
-	"""The text of each window, folded, as a shell runs the script."""
+	"""Returns the text of each window, folded, while a shell runs the script."""
 	sonde("profile", "-F", 199, "--every", 1, "-o", os.path.join(folder, "%n.folded"), "--", "sh", "-c", script, cwd=folder)
 	return [read_text(path) for path in sorted(glob.glob(os.path.join(folder, "*.folded")), key=os.path.getmtime)]
 
 
 @test
 def a_name_that_was_not_to_be_had_is_looked_for_again():
-	"""The first process that runs the program has ended when its window is named, so nobody's debug file is read; the next one lives."""
+	"""The first process that runs the program has ended when its window is resolved, so no debug file is read; the next process is alive."""
 	need_bpf()
 	folder = fresh_folder("ended")
 	stripped_program(folder, "program")
@@ -340,7 +341,7 @@ def a_name_that_was_not_to_be_had_is_looked_for_again():
 
 @test
 def a_strangers_debug_file_does_not_name_what_others_run():
-	"""A user in mounts of his own runs a program of ours with a debug file that he made; in later windows we run it."""
+	"""A user in his own mount namespace runs a program of ours with a debug file that he made; we run it in later windows."""
 	need_bpf()
 	folder = fresh_folder("stranger")
 	os.chmod(folder, 0o755)
@@ -361,7 +362,7 @@ def a_strangers_debug_file_does_not_name_what_others_run():
 
 @test
 def what_was_noted_is_told():
-	"""A server of debug files that does not answer: a window says so, as the report of a recording without windows does."""
+	"""A debuginfod server does not answer: a window reports it, as a recording without windows does."""
 	need_bpf()
 	folder = fresh_folder("noted")
 	with socket.create_server(("127.0.0.1", 0)) as server:
@@ -387,7 +388,7 @@ def old_files_are_removed():
 
 @test
 def what_is_not_ours_is_not_removed():
-	"""A link through which a window was written, and a file that somebody has put in the place of one."""
+	"""A window's path that is a symbolic link, and a file that somebody put in a window's place, are not removed."""
 	need_bpf()
 	folder = fresh_folder("others")
 	link, replaced = (os.path.join(folder, "w-%d.folded" % nr) for nr in (1, 2))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of a process that have no user side, and threads that never go back to it: io_uring's workers, and who writes a core file."""
+"""Threads of a process without a user side, and threads that never return to it: io_uring's workers, and a thread that writes a core file."""
 import os
 import sys
 
@@ -12,7 +12,7 @@ OF_WALL = ("[on-cpu]", "[runnable]", "[blocked")
 
 
 def stacks_of(verb, *args, **kwargs):
-	"""The stacks of a recording, without what `wall` says of a thread's state; and how sonde ended."""
+	"""Returns the stacks of a recording, without the thread states of `wall`; and how sonde ended."""
 	report, result = record(verb, *args, **kwargs)
 	stacks = parse_json(report)
 	for stack in stacks:
@@ -21,14 +21,14 @@ def stacks_of(verb, *args, **kwargs):
 
 
 def without_calls(stack, *names):
-	"""The stack without libc's frames at its leaf."""
+	"""Returns the stack without libc's frames at its leaf."""
 	while stack.user and stack.user[-1] in names:
 		stack.user.pop()
 	return stack
 
 
 def workers(verb, *options):
-	"""Of a program that has io_uring work for it: its workers have the kernel's frames alone, the thread that waits for them has its chain."""
+	"""io_uring works for a program: its workers have only kernel frames; the thread that waits for them has its chain."""
 	need_bpf()
 	if os.path.exists("/proc/sys/kernel/io_uring_disabled"):
 		with open("/proc/sys/kernel/io_uring_disabled", encoding="ascii") as file:
@@ -63,7 +63,7 @@ def workers_all_the_time():
 
 @test
 def core_file():
-	"""Who writes its own core file stands where it broke."""
+	"""A thread that writes its own core file has the stack at which it crashed."""
 	need_bpf()
 	with open("/proc/sys/kernel/core_pattern", encoding="ascii") as file:
 		if file.read().strip() != "core":
