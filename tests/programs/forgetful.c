@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A program that uses the library and does not call sonde_is_worker in main. It reads `recording.data`, a recording of perf's. For this
- * sonde starts the program again as a worker, which does the same again. Each process reports its generation and its result. Fuses
+ * sonde starts the program again, and the new process does the same again. Each process reports its generation and its result. Fuses
  * (fuses.h) limit it; without them it does nothing and exits with 77. */
 #include <stdio.h>
 

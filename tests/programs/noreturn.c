@@ -55,7 +55,7 @@ KNOWN static void stir(void)
 	sink = fill();
 }
 
-/* A frame of `bytes` with its old contents. */
+/* A function with a frame of `bytes`, which keeps the old contents of the stack. */
 #define DIES(name, bytes) \
 	KNOWN __attribute__((noreturn)) static void dies_##name(void) \
 	{ \
