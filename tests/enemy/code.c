@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* code END_NS KINDS HABITS LIBRARY0 LIBRARY1: calls its own functions at random, and from them code that it made at run time, with `r`
- * among its HABITS in place of what was there the moment before, with `e` elsewhere each time: functions of these KINDS (emit_function) in
- * memory without any table, which call each other, a loop of their own, or back into the program. With `l` it opens two libraries in turn,
- * of which one comes to where the other was. */
+/* code END_NS KINDS HABITS LIBRARY0 LIBRARY1: calls its own functions at random, and from them code made at run time. That code is
+ * functions of these KINDS (emit_function) in memory without any table. They call each other, a loop of their own, or back into the
+ * program. HABITS: `r`, new code replaces the previous code at the same address; `e`, each at another address; `l`, opens two libraries
+ * in turn, one of which gets the address of the other. */
 #include <alloca.h>
 #include <dlfcn.h>
 
@@ -16,7 +16,7 @@
 
 struct site {
 	uint8_t *code;
-	unsigned nr; /* of functions, the first one calls the second, and so on */
+	unsigned nr; /* functions in a chain: the first calls the second, and so on */
 	int is_active, is_callback;
 };
 
@@ -24,7 +24,7 @@ typedef void (*node_fn)(unsigned depth, unsigned seed);
 static const node_fn nodes[6];
 static struct site sites[NR_SITES];
 static unsigned callback_depth;
-static const char *kinds; /* of functions that are made */
+static const char *kinds; /* kinds of functions to make */
 static int is_rewriting, is_elsewhere, has_libraries;
 static volatile unsigned long sink;
 
@@ -54,7 +54,7 @@ static uint8_t *emit_loop(uint8_t *at)
 	return EMIT(0xff, 0xc9, 0x75, 0xfc);
 }
 
-/* What the function does: it loops, calls the next one directly, or calls back through a register. */
+/* The function's action: it loops, calls the next one directly, or calls back through a register. */
 static uint8_t *emit_payload(const struct site *site, unsigned number, uint8_t *at)
 {
 	if (number + 1 < site->nr) {
@@ -73,7 +73,7 @@ static uint8_t *emit_payload(const struct site *site, unsigned number, uint8_t *
 	return emit_loop(at);
 }
 
-/* More instructions than anyone follows. */
+/* More instructions than an unwinder follows. */
 static uint8_t *emit_long(uint8_t *at)
 {
 	for (int i = 0; i < 220; i++)
@@ -103,13 +103,13 @@ static void emit_function(const struct site *site, unsigned number)
 		at = emit_payload(site, number, at);
 		EMIT(0x48, 0x83, 0xc4, room, 0x5d, 0xc3);
 		break;
-	case 3: /* the same, and its end is far away */
+	case 3: /* the same, with its end far away */
 		EMIT(0x55, 0x48, 0x83, 0xec, room);
 		at = emit_payload(site, number, at);
 		at = emit_long(at);
 		EMIT(0x48, 0x83, 0xc4, room, 0x5d, 0xc3);
 		break;
-	case 4: /* rbp is a number of its own */
+	case 4: /* sets rbp to 0 */
 		EMIT(0x55, 0x31, 0xed);
 		at = emit_payload(site, number, at);
 		EMIT(0x5d, 0xc3);
@@ -119,12 +119,12 @@ static void emit_function(const struct site *site, unsigned number)
 		at = emit_payload(site, number, at);
 		EMIT(0x41, 0x5d, 0x41, 0x5c, 0x5b, 0xc3);
 		break;
-	case 6: /* pushes rbp, and something for what it calls */
+	case 6: /* pushes rbp, and another register after the call */
 		EMIT(0x55, 0x48, 0x83, 0xec, room);
 		at = emit_payload(site, number, at);
 		EMIT(0x50, 0x58, 0x48, 0x83, 0xc4, room, 0x5d, 0xc3);
 		break;
-	default: /* a frame pointer, and the end is far away */
+	default: /* a frame pointer, with the end far away */
 		EMIT(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, room);
 		at = emit_payload(site, number, at);
 		at = emit_long(at);
@@ -136,7 +136,7 @@ static void make_code(struct site *site)
 {
 	if (is_elsewhere) /* where no code was before */
 		site->code = mmap(NULL, SITE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	else if (enemy_random(8) == 0) /* other memory at the same place */
+	else if (enemy_random(8) == 0) /* other memory at the same address */
 		mmap(site->code, SITE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	site->nr = 1 + enemy_random(NR_SLOTS);
 	site->is_callback = enemy_random(3) == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs of the enemy suite log of themselves: when which thread's stack became another. Each process writes records into a file
- * of its own in $SONDE_ENEMY_LOG, which is mapped and shared, so that what is written stays when the process dies. tests/enemy/oracle.py
- * reads them; what the letters mean stands there, too. */
+/* The log of the enemy suite's programs: when each thread's stack changed. Each process writes records to a file of its own in
+ * $SONDE_ENEMY_LOG. The file is a shared mapping, so the records survive the process. tests/enemy/oracle.py reads them and documents the
+ * letters. */
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static struct enemy_log *enemy_log;
 static __thread uint32_t enemy_tid;
 static __thread uint64_t enemy_random_state;
 static __thread unsigned enemy_depth;
-static __thread char enemy_trail[ENEMY_MAX_DEPTH][27]; /* for a child that is forked here: it stands where its parent stood */
+static __thread char enemy_trail[ENEMY_MAX_DEPTH][27]; /* for a child forked here: it continues at its parent's position */
 static uint64_t enemy_end_ns;
 
 static inline __attribute__((always_inline)) uint64_t enemy_now(void)
@@ -62,15 +62,15 @@ ENEMY_KEPT static void enemy_note(char what, const char *name)
 	struct enemy_record *record = &enemy_log->records[number];
 
 	if (number >= ENEMY_MAX_RECORDS)
-		_exit(9); /* what it does from now on nobody could check */
+		_exit(9); /* from here on its stack cannot be checked */
 	record->tid = enemy_tid;
 	enemy_copy(record->name, name);
 	record->time_ns = enemy_now();
 	__atomic_store_n(&record->what, what, __ATOMIC_RELEASE);
 }
 
-/* The stack is as it was with one frame more, or from the next instructions on: how it is entered by code that cannot log ('m'), or by a
- * function that does ('E'). */
+/* The stack has one frame more, now or from the next instructions on: 'm' for a function entered by code that cannot log, 'E' for one
+ * that logs. */
 static inline __attribute__((always_inline)) void enemy_push(char what, const char *name)
 {
 	if (enemy_depth < ENEMY_MAX_DEPTH)
@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void enemy_push(char what, const ch
 #define ENEMY_LEAVE() enemy_note('L', "")
 #define ENEMY_CALL() enemy_note('C', "")
 
-/* The call is over: so many frames fewer. */
+/* The call has returned: that many frames fewer. */
 static inline __attribute__((always_inline)) void enemy_back(unsigned nr)
 {
 	char text[12];
@@ -106,7 +106,7 @@ static void enemy_seed(void)
 	enemy_random_state = enemy_now() * 2654435761 + enemy_tid;
 }
 
-/* Of an image's or a forked process's first thread: a file of its own, in which its stack is what the trail says. */
+/* For the first thread of an image or of a forked process: starts a file of its own, with the stack of the trail. */
 static void enemy_begin(void)
 {
 	char path[256];
@@ -144,7 +144,7 @@ static inline __attribute__((always_inline)) int enemy_is_over(void)
 	return enemy_now() >= enemy_end_ns;
 }
 
-/* Calls nothing, so the function that it stands in is the leaf. */
+/* Calls nothing, so that its caller is the leaf. */
 static inline __attribute__((always_inline)) void enemy_spin(unsigned turns)
 {
 	for (volatile unsigned i = 0; i < turns; i++)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The enemy suite: programs that do at random what breaks profilers and log their own stacks (oracle.py), while sonde records the whole machine by profile, offcpu and wall, with and without audit.
-Every stack of theirs that sonde shows has to be what they logged, or marked. docs/internals/testing.md has the numbers.
+Every stack that sonde shows for them must be the logged one, or marked. docs/internals/testing.md has the numbers.
   SONDE_ENEMY_SECONDS=N        how long sonde records in all (40)
   SONDE_ENEMY_PROGRAMS=A,B     only these programs"""
 import collections
@@ -22,22 +22,22 @@ from oracle import GONE_FRAME, NAMELESS_FRAME, Judge, Log, State, frames_of # no
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = float(os.environ.get("SONDE_ENEMY_SECONDS", "40"))
-HEADERS = {"profile": "Sampling", "offcpu": "Tracing", "wall": "Measuring"} # how sonde says that it has begun
-EARLY_SECONDS = 2 # while it begins
-EXACT_NS = 3000 # how well a time of day and a time of CLOCK_MONOTONIC are told from each other
-SOON_NS = 10 ** 9 # names of a program that ends within that need not be known
-LEAST = 1000 # samples that a recording at 10 kHz has to have of these programs, however busy the machine is
+HEADERS = {"profile": "Sampling", "offcpu": "Tracing", "wall": "Measuring"} # what sonde prints when it has begun
+EARLY_SECONDS = 2 # of its start
+EXACT_NS = 3000 # how exactly a time of day maps to a time of CLOCK_MONOTONIC
+SOON_NS = 10 ** 9 # a program that ends within this time may lack names
+LEAST = 1000 # samples of these programs that a recording at 10 kHz must have, however busy the machine is
 MOST_UNCLAIMED = 0.5 # of the samples: the starts and ends of processes
-MOST_NAMELESS = 0.0002 # of the samples, of processes that live on: where the reader has no CPU a process may have loaded a library before its names are asked for. They are to be seen
-MOST_WRONG_ONCE = 0.00002 # of the samples: such a stack is told in the note, and wants a test of its own; a second recording in a row with one is wrong at any rate
-CODE = {"plain": ("0157", "e"), "inplace": ("0157", "r"), "pushes": ("112036", "e"), "zeros": ("014", "e"), "libraries": ("0", "l")} # what `code` makes, and does
+MOST_NAMELESS = 0.0002 # of the samples, of processes that live on: where the reader has no CPU, a process may load a library before its names are read
+MOST_WRONG_ONCE = 0.00002 # of the samples: such a stack is reported in the note and deserves a test of its own. If a second recording in a row has one, the test fails
+CODE = {"plain": ("0157", "e"), "inplace": ("0157", "r"), "pushes": ("112036", "e"), "zeros": ("014", "e"), "libraries": ("0", "l")} # the KINDS and HABITS of `code`
 
 
 class Wrong(Late):
-	"""Stacks are wrong: that is so however busy the machine was, so the test is not run again."""
+	"""Stacks are wrong. That does not depend on the machine's load, so the test is not run again."""
 
 
-# --- the programs: each gives what is run until END_NS, and logs into the folder -----------------------------------------------------
+# --- the programs: each returns a command that runs until END_NS and logs into the folder -----------------------------------------------
 
 def built(target, source, *flags):
 	path = os.path.join(PROGRAMS, "enemy-" + target)
@@ -72,7 +72,7 @@ def script(name, *interpreter, arguments=()):
 
 
 def inside(suite, packages, interpreter, name, *arguments):
-	"""The same by the interpreter of another Debian."""
+	"""The same with the interpreter of another Debian."""
 	def command(end_ns, folder):
 		if run(["unshare", "-m", "--propagation", "private", "true"]).code:
 			skip("no mount namespace can be made")
@@ -94,7 +94,7 @@ def wanted():
 
 
 def prepare():
-	"""Builds and fetches what is wanted: the programs that can be had, and in words which cannot."""
+	"""Builds and fetches the wanted programs. Returns those available, and a text that names the others."""
 	names, skipped = [], ""
 	for name in wanted():
 		try:
@@ -106,7 +106,7 @@ def prepare():
 
 
 class Scene:
-	"""These programs at once, until end_ns. They, and what they start, die with this process."""
+	"""Runs these programs at once, until end_ns. They and their descendants die with this process."""
 
 	def __init__(self, names, seconds):
 		self.folder = fresh_folder("enemy-log")
@@ -130,7 +130,7 @@ class Scene:
 
 
 def unix_offset_ns():
-	"""Of CLOCK_REALTIME to CLOCK_MONOTONIC, as exactly as it can be read."""
+	"""The offset from CLOCK_MONOTONIC to CLOCK_REALTIME, as exactly as it can be read."""
 	best = None
 	for _ in range(100):
 		before, real, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
@@ -142,17 +142,17 @@ def unix_offset_ns():
 # --- the comparison --------------------------------------------------------------------------------------------------------------
 
 WORKER = State("", [()], False)
-OUTER_MARKS = ("[on-cpu]", "[runnable]", "[not sampled]", "[blocked") # which `wall` puts before the root
+OUTER_MARKS = ("[on-cpu]", "[runnable]", "[not sampled]", "[blocked") # `wall` puts these before the root
 
 
 def shown(frames, language):
-	"""The frames, for an interpreter's the native ones between as one *."""
+	"""The frames as text. For an interpreter, each run of native frames is one *."""
 	words = [str(frame) if not language or frame.kind != "native" or "greenlet" in frame.path else "*" for frame in frames]
 	return ";".join(word for i, word in enumerate(words) if word != "*" or words[i - 1:i] != ["*"])
 
 
 class Tally:
-	"""Samples (or, of waits, stacks of a thread) that are right, marked by reason, wrong by what is wrong with them."""
+	"""Counts samples (for waits, stacks of a thread): right, marked by reason, wrong by error."""
 
 	def __init__(self):
 		self.right = self.changing = self.unclaimed = self.marked = self.wrong = 0
@@ -180,7 +180,7 @@ class Tally:
 		return self.wrong > self.nameless() or self.nameless() > MOST_NAMELESS * self.compared()
 
 	def is_doubtful(self):
-		"""Wrong, but by frames without names, which is a matter of time, or so rarely that only another recording tells whether it is so."""
+		"""Wrong, apart from frames without names, which depend on timing, but so rarely that another recording must decide."""
 		return self.is_wrong() and self.wrong - self.nameless() <= MOST_WRONG_ONCE * self.compared()
 
 	def compared(self):
@@ -200,7 +200,7 @@ class Tally:
 		return "\n".join(lines)
 
 	def check(self, least):
-		"""The note of the test."""
+		"""Returns the note of the test."""
 		if self.is_wrong():
 			raise Wrong(str(self))
 		check(self.compared() >= least, lambda: "too few samples: %s" % self)
@@ -213,7 +213,7 @@ def worker_error(frames):
 
 
 def judge_samples(log, report, offset_ns, tally):
-	"""Each sample by its time."""
+	"""Judges each sample by its time."""
 	judge, stacks = Judge(log), frames_of(report)
 	for sample in report["samples"]:
 		tid, thread = sample["tid"], log.threads.get(sample["tid"])
@@ -230,13 +230,13 @@ def judge_samples(log, report, offset_ns, tally):
 		errors = [judge.error(sample["user_stack"], frames, state) for state in states]
 		good = errors.index(None) if None in errors else 0
 		if errors[good] == GONE_FRAME or (errors[good] == NAMELESS_FRAME and thread.end(time_ns) - time_ns < SOON_NS):
-			tally.add_mark(errors[good]) # gone before it could be asked for
+			tally.add_mark(errors[good]) # ended before it could be resolved
 			continue
 		tally.add(states[good], errors[good], frames, "tid %d, %.1f ms after its first word, %.1f before its last," % (tid, (time_ns - thread.times[0]) / 1e6, (thread.end(time_ns) - time_ns) / 1e6))
 
 
 def judge_sums(log, report, tally):
-	"""Each stack of a thread: it has had it at some time, and for waits at least as long as sonde says."""
+	"""Judges each stack of a thread: the thread had it at some time, and for waits at least as long as sonde says."""
 	judge, stacks, kinds = Judge(log), frames_of(report), [kind["type"] for kind in report["value_types"]]
 	sums = collections.Counter()
 	for sample in report["samples"]:
@@ -263,7 +263,7 @@ def judge_sum(judge, thread, key, frames, ns, tally):
 	if accepting:
 		longest = sum(durations[state] for state in accepting) + durations[None]
 		if ns <= longest and judge.error(key[1], frames, accepting[0]):
-			tally.add_mark(NAMELESS_FRAME) # a sum has no time that tells how long its process lived on
+			tally.add_mark(NAMELESS_FRAME) # a sum has no time, so how long its process lived on is unknown
 			return
 		tally.add(accepting[0], None if ns <= longest else "waits longer than the program was there", frames, "tid %d" % key[0])
 	elif not any((frame.kind if frame.kind != "native" else "") in thread.languages() and frame.name in judge.log.nodes - {"main", "<main>", "<module>"} for frame in frames):
@@ -273,7 +273,7 @@ def judge_sum(judge, thread, key, frames, ns, tally):
 
 
 def record(share, is_early, *arguments):
-	"""What the programs logged, what sonde recorded meanwhile, and how its time of day is to be read. They start before it or when it says that it has begun."""
+	"""Returns the programs' log, sonde's report, the offset of its time of day, and the programs left out. The programs start before sonde, or when it has begun."""
 	need_bpf()
 	path, seconds, scene = scratch("enemy.json"), max(1, share * SECONDS), None
 	names, skipped = prepare()
@@ -310,7 +310,7 @@ def sums(share, *arguments):
 	return tally.check(10) + skipped
 
 
-@alone # so many samples a second leave no room for others' programs
+@alone # so many samples a second leave no room for other programs
 @test
 def profile_at_10000_hz():
 	return profile(0.3, "-F", 9973)
@@ -344,7 +344,7 @@ def wall():
 
 @test
 def a_lie_is_found():
-	"""The programs' log with another name in it, judged by the same rules."""
+	"""A wrong name in the programs' log is found by the same rules."""
 	log, report, offset, _ = record(0.05, False, "profile", "--timestamps", "-F", 997)
 	for thread in log.threads.values():
 		for state in thread.states:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A library of the enemy suite, built twice with nothing but its functions' names and frames changed (PREFIX, ROOM). */
+/* A library of the enemy suite, built twice. The builds differ only in function names and frame sizes (PREFIX, ROOM). */
 #include "library.h"
 
 #define JOIN_(a, b) a##b

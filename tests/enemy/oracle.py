@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of the enemy suite logged of themselves, and whether a stack of sonde's is that. Nothing here comes from sonde but the stacks that are judged.
+"""Reads what the programs of the enemy suite logged, and judges sonde's stacks by it. Nothing here comes from sonde except the stacks under judgement.
 
-A log has records (time in ns of CLOCK_MONOTONIC, tid, letter, name); a thread's records, by time, tell its stack at each moment:
-  R name  its stack is told anew, by m and S; the frames are that language's (none: native)
-  E name  it has entered that function, and is in it      S  it is again where it was when it made its last call
+A log has records (time in ns of CLOCK_MONOTONIC, tid, letter, name). A thread's records, by time, give its stack at each moment:
+  R name  its stack starts anew and follows by m and S; the frames are that language's (none: native)
+  E name  it has entered that function, and is in it      S  it is back where it made its last call
   C       it is about to call                             L  it is about to return
-  m name  as E, but the function cannot log itself: it is entered from now on, or was left already
-  B n     n calls are over                                Z  nothing is said any more
-Names: of a function; `@START+BYTES`, hexadecimal: a place in memory; `!` in front: it was called by way of code in C, whose frames stand before it; a `~` in front: it is
+  m name  as E, but the function cannot log itself: it is entered from now on, or has already returned
+  B n     n calls have returned                           Z  the log makes no statement from here on
+Names: of a function; `@START+BYTES`, hexadecimal: a memory range. A leading `!`: it was called through C code, whose frames are before it. A leading `~`: it is
 the first that is left on a stack that was switched to (a greenlet), and none of the frames before it is on that stack.
 
-Between C or L and the next E, S or B the stack is changing: then it is one of those that were told from the one to the other, or the beginning of one, but never shorter than what
-they have in common. Such a moment is counted as `at a change`; moments of which nothing is said are `unclaimed`."""
+Between C or L and the next E, S or B the stack is changing. It is then one of those logged in between, or the beginning of one, but never shorter than their
+common part. Such a moment counts as `at a change`; moments without a statement are `unclaimed`."""
 import bisect
 import collections
 import os
@@ -19,7 +19,7 @@ import re
 import struct
 
 RECORD = struct.Struct("<QIc27s")
-ROOTS = {"_start", "clone3", "__clone3", "clone", "__clone", "[libc.so.6]"} # the last: a thread's, where libc has no symbols
+ROOTS = {"_start", "clone3", "__clone3", "clone", "__clone", "[libc.so.6]"} # the last: a thread's root, where libc has no symbols
 START = ROOTS | {"__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "__libc_start_main@@GLIBC_2.34"}
 LOOPS = {"_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx", "execute_ex", "Perl_runops_standard"}
 NAMELESS = {"[unknown]", ""}
@@ -53,7 +53,7 @@ def common(chains):
 
 
 class State:
-	"""A thread's stack for a while: `chains` has one when it is certain, else those that it may be on its way through."""
+	"""A thread's stack for a while: `chains` has one entry when it is certain, else the possible ones during a change."""
 
 	def __init__(self, language, chains, is_change):
 		self.language, self.is_change = language, is_change
@@ -63,7 +63,7 @@ class State:
 
 
 class Thread:
-	"""times[i] is when states[i] begins, None: nothing is said."""
+	"""times[i] is the start of states[i]; None: no statement."""
 
 	def __init__(self, records, ends, kept):
 		self.times, self.states, self.known, self.by_names, self.ends = [], [], collections.Counter(), None, ends
@@ -95,7 +95,7 @@ class Thread:
 		return kept.setdefault(state.key, state)
 
 	def at(self, time, off):
-		"""The states that it may have had then, None among them where nothing is said."""
+		"""The possible states at that time; None among them where the log makes no statement."""
 		first, last = bisect.bisect_right(self.times, time - off) - 1, bisect.bisect_right(self.times, time + off) - 1
 		found = [self.states[i] if i >= 0 else None for i in range(first, last + 1)]
 		if last + 1 >= len(self.times):
@@ -103,7 +103,7 @@ class Thread:
 		return list(dict.fromkeys(found))
 
 	def end(self, time):
-		"""When the last word was said by the process that it was of then: others may have had its tid afterwards."""
+		"""The time of the last record of the process that had the tid then; other processes may have had it afterwards."""
 		return self.ends[min(bisect.bisect_left(self.ends, time), len(self.ends) - 1)]
 
 	def languages(self):
@@ -120,7 +120,7 @@ class Thread:
 		return self.by_names.get((language, names), [])
 
 	def durations(self):
-		"""Nanoseconds by state; of None, when nothing was said, without an end."""
+		"""Nanoseconds by state; for None, no statement, the open end counts as well."""
 		if not self.known:
 			for begin, end, state in zip(self.times, self.times[1:], self.states):
 				self.known[state] += end - begin
@@ -129,7 +129,7 @@ class Thread:
 
 
 class Log:
-	"""All that programs logged: .threads by tid, .nodes: the names of functions that log themselves."""
+	"""The logs of all programs: .threads by tid, .nodes: the names of functions that log themselves."""
 
 	def __init__(self, folder):
 		by_tid, ends = collections.defaultdict(list), collections.defaultdict(list)
@@ -154,7 +154,7 @@ class Log:
 
 
 	def place_name(self, frame):
-		"""Its name in a log."""
+		"""The frame's name in a log."""
 		if self.places is None:
 			self.places = sorted(place_of(name) + (name,) for name in self.nodes if name.startswith("@"))
 		at = bisect.bisect_right(self.places, (frame.pc, float("inf"))) - 1
@@ -193,12 +193,12 @@ def is_at(frame, name):
 
 
 def is_made(name):
-	"""Of code that was made the moment before, and is freed when it returns (walk.py)."""
+	"""True for code that was just compiled and is freed when it returns (walk.py)."""
 	return name == "!<module>" or name.startswith("made_")
 
 
 class Judge:
-	"""Whether stacks are what logs say. error(): None, or in words why a stack is neither right nor marked."""
+	"""Judges stacks by the logs. error() returns None, or a text that says why a stack is neither right nor marked."""
 
 	def __init__(self, log):
 		self.log, self.known = log, {}
@@ -210,11 +210,11 @@ class Judge:
 		return self.known[key]
 
 	def is_helper(self, frame):
-		"""A frame of the program's own logging or of libc, which stands at the leaf end of any stack."""
+		"""A frame of the program's own logging or of libc, which may be at the leaf end of any stack."""
 		return frame.kind == "native" and frame.name not in NAMELESS and frame.name not in self.log.nodes and (not frame.name.startswith("[") or frame.name in STACK_FILES)
 
 	def native_tail(self, frames):
-		"""The frames that a log can say, and whether they reach to the root."""
+		"""The frames that a log can contain, and whether they reach to the root."""
 		marks = [i for i, frame in enumerate(frames) if frame.is_mark]
 		tail = frames[marks[-1] + 1:] if marks else frames
 		at = 0
@@ -244,21 +244,21 @@ class Judge:
 		return "is not what the program logged"
 
 	def is_greenlets_start(self, before, has_mark):
-		"""A greenlet's stack begins in g_initialstub, which calls inner_bootstrap; what is behind that in memory is another's."""
+		"""A greenlet's stack begins in g_initialstub, which calls inner_bootstrap; the memory behind that belongs to another stack."""
 		begins = [i for i, frame in enumerate(before) if "g_initialstub" in frame.name] or [i for i, frame in enumerate(before) if "inner_bootstrap" in frame.name]
 		if begins:
 			return begins == [0]
 		return has_mark and not any("greenlet" in frame.path for frame in before[1:])
 
 	def script_places(self, tail, language):
-		"""Where the frames of functions that log are."""
+		"""The indices of the frames of functions that log."""
 		places = [i for i, frame in enumerate(tail) if frame.kind == language]
 		while places and tail[places[-1]].name not in self.log.nodes and tail[places[-1]].name not in NAMELESS:
 			places.pop() # called by a function that logs
 		return places
 
 	def script_error(self, frames, state):
-		"""Names that are not known fit any; but then that is what is wrong: GONE_FRAME, where all of them are of code that is freed when it returns, else NAMELESS_FRAME."""
+		"""Unknown names match any name, but are then the error: GONE_FRAME where all of them can be code that is freed when it returns, else NAMELESS_FRAME."""
 		marks = [i for i, frame in enumerate(frames) if frame.is_mark]
 		tail = frames[marks[-1] + 1:] if marks else frames
 		if not marks and (not frames or frames[0].name not in ROOTS) and not any(name.startswith("~") for chain in state.chains for name in chain):
@@ -272,10 +272,10 @@ class Judge:
 			if not is_at(tail[place], name) and (tail[place].name not in NAMELESS or not may_be_nameless(name)):
 				return False
 			if name.startswith("!") and previous.get(place) == place - 1:
-				return False # nothing of C between
+				return False # no C frame between
 			return not name.startswith("~") or self.is_greenlets_start(tail[:place], bool(marks))
 		error = self.chain_error(places, state, not marks, fits)
-		while error and places and (tail[places[-1]].name in NAMELESS or tail[places[-1]].name not in self.log.nodes): # it may be called by a function that logs, too
+		while error and places and (tail[places[-1]].name in NAMELESS or tail[places[-1]].name not in self.log.nodes): # its caller may be a function that logs
 			places.pop()
 			error = self.chain_error(places, state, not marks, fits)
 			if not error:
@@ -285,7 +285,7 @@ class Judge:
 		return NAMELESS_FRAME if self.chain_error(places, state, not marks, lambda place, name: fits(place, name, is_made)) else GONE_FRAME
 
 	def names(self, frames, language):
-		"""What can_be() is asked for; None: the frames do not reach to the root, or some have no name."""
+		"""The argument for could_be(); None: the frames do not reach to the root, or some have no name."""
 		if language:
 			tail = [] if any(frame.is_mark for frame in frames) else [frames[place] for place in self.script_places(frames, language)]
 			return None if any(frame.name in NAMELESS for frame in tail) else tuple(frame.name for frame in tail) or None
@@ -293,7 +293,7 @@ class Judge:
 		return tuple(self.log.place_name(frame) for frame in tail) if is_whole else None
 
 	def accepting(self, number, frames, thread):
-		"""Those of the thread's states in which it can have this stack."""
+		"""The states of the thread in which it can have this stack."""
 		found = []
 		for language in thread.languages():
 			names = self.names(frames, language)

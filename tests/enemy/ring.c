@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ring END_NS: reads random numbers through workers of io_uring, which are threads of this process without a user side. Each read is asked
- * for in one of its functions. */
+/* ring END_NS: reads random numbers through io_uring's workers, which are threads of this process without a user side. Each read is
+ * submitted in one of its functions. */
 #include <linux/io_uring.h>
 
 #include "enemy.h"
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 	ring = (int)syscall(SYS_io_uring_setup, 8, &params);
 	source = open("/dev/urandom", O_RDONLY);
 	if (ring < 0)
-		return 0; /* this kernel has none: nothing is logged */
+		return 0; /* this kernel has no io_uring: nothing is logged */
 	submissions = mmap(NULL, params.sq_off.array + params.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
 	entries = mmap(NULL, params.sq_entries * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
 	completions = mmap(NULL, params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tree END_NS ALPHA GAMMA: a tree of processes that call their own functions at random, and in the middle of it fork, become another
- * program, start threads, and give their children pids that neighbour their own, differ from it in a bit or two, or belonged to one who
- * died before. It is built twice, without position independence, with the functions' names alone different (PREFIX): so the same address is
- * another function in the other. Processes end at END_NS of CLOCK_MONOTONIC. */
+/* tree END_NS ALPHA GAMMA: a tree of processes that call their own functions at random. In the middle of it they fork, execute another
+ * program and start threads. They give their children pids next to their own, one or two bits different, or used by a process that died
+ * before. Built twice, without position independence, with different function names (PREFIX): an address is another function in the
+ * other build. Processes end at END_NS of CLOCK_MONOTONIC. */
 #include <alloca.h>
 #include <pthread.h>
 #include <linux/sched.h>
@@ -21,7 +21,7 @@ static unsigned nr_children, generation;
 static uint64_t own_end_ns; /* of this process, if it is a child */
 static pid_t dead[4];
 static unsigned nr_dead;
-static int is_plain = 1; /* libc knows of its making, and so may start threads */
+static int is_plain = 1; /* libc knows how this process was created, so it may start threads */
 static __thread int is_thread;
 
 typedef void (*node_fn)(unsigned depth, unsigned seed);
@@ -80,7 +80,7 @@ static void become(void)
 	_exit(3);
 }
 
-/* The child goes on where its parent was, and returns from calls that the parent made. */
+/* The child continues where its parent was, and returns from calls that the parent made. */
 static void have_child(void)
 {
 	pid_t pid;
@@ -136,7 +136,7 @@ static void doze(void)
 	nanosleep(&time, NULL);
 }
 
-/* What the function that this stands in does: most of the time it is the leaf, or calls another. */
+/* The action of the calling function: most of the time it is the leaf, or calls another. */
 static inline __attribute__((always_inline)) void wander(unsigned depth, unsigned seed)
 {
 	for (unsigned turns = 1 + enemy_random(3); turns && !is_at_end(); turns--) {

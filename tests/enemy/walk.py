@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""walk.py END_NS FOLDER [greenlets]: calls its own functions at random: plainly, as a key, in generators, in code that was compiled the moment before; and forks in the middle of it. With `greenlets` it
-switches between stacks, too. Logs as oracle.py says into a file of FOLDER for each process. Python 3.9 and newer."""
+"""walk.py END_NS FOLDER [greenlets]: calls its own functions at random: plainly, as a key, in generators, in code compiled just before; and forks in the middle of it. With `greenlets` it
+switches between stacks, too. Logs, in oracle.py's format, into a file of FOLDER for each process. Python 3.9 and newer."""
 import ctypes
 import os
 import random
@@ -87,7 +87,7 @@ def begin():
 
 
 def tell():
-	"""The stack anew."""
+	"""Logs the whole stack again."""
 	note((now(), "R", "python"))
 	for name in trail:
 		note((now(), "m", name))
@@ -102,7 +102,7 @@ def finish():
 
 
 def fork():
-	"""As a pid that differs from our own in one or two bits, where that is free."""
+	"""Forks a child with a pid that differs from our own in one or two bits, where that is free."""
 	arguments, wanted = (ctypes.c_ulonglong * 11)(), (ctypes.c_int * 1)(os.getpid() ^ 1 + bits(2))
 	arguments[4], arguments[8], arguments[9] = signal.SIGCHLD, ctypes.addressof(wanted), 1
 	pid = libc.syscall(435, arguments, 88)
@@ -140,7 +140,7 @@ def run():
 
 
 def switch():
-	"""To any other greenlet."""
+	"""Switches to any other greenlet."""
 	global trail
 	own, here = trail, greenlet.getcurrent()
 	stacks[:] = [stack for stack in stacks if not stack.dead]

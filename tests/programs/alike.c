@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alike SECONDS: works in NAME_hot and waits in NAME_nap, by turns. Programs built of this with another NAME of the same length are the
- * same bytes at the same addresses, but for the names. */
+/* alike SECONDS: alternates between work in NAME_hot and waits in NAME_nap. Builds with different NAMEs of the same length have the same
+ * bytes at the same addresses; only the symbol names differ. */
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* answer_dump KIND FILE: a worker's answer about an ELF file on stdout, as tests/fuzz/fuzz_answers.c takes it: 0, what runtimes are in it;
- * 1, its unwind table; 2, the names of the addresses that stand on stdin (hexadecimal, one a line); 3, the code of the first of them; 4,
- * what libdw says of a stack that ends at each of them, of whose memory nothing is there. */
+/* answer_dump KIND FILE: writes a worker's answer about an ELF file to stdout, in the form that tests/fuzz/fuzz_answers.c reads. KIND:
+ * 0, the runtimes in the file; 1, its unwind table; 2, the names for the addresses on stdin (hexadecimal, one a line); 3, the code at
+ * the first of them; 4, libdw's stack for each of them as the pc, without stack memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bare SECONDS WHERE RBP: main > outer > bare_outer > bare_inner (> leaf), where the two in the middle are assembly without call frame
- * information that does
- * not keep a frame pointer. WHERE is the time is spent: in `leaf`, which is C, or in bare_spin itself, which bare_inner calls. RBP is what
- * stands in rbp there:
+/* bare SECONDS WHERE RBP: main > outer > bare_outer > bare_inner (> leaf). The two in the middle are assembly without call frame
+ * information or a frame pointer. WHERE is the function that uses the time: `leaf`, which is C, or bare_spin, called by bare_inner. RBP
+ * is the value of rbp there:
  *   zero      0, as in the outermost frame
  *   number    no address
- *   kept      what the caller had there
- *   stale     the address of a frame that is above the caller's, as if it were that of the assembly's */
+ *   kept      the caller's value
+ *   stale     the address of a frame above the caller's, as if it were the assembly's own */
 #include <stdint.h>
 
 #include "known.h"
@@ -21,7 +20,7 @@ KNOWN static void leaf(void)
 	sink = known_spin();
 }
 
-/* A C function announces bare_spin, which cannot do it itself. */
+/* Declares bare_spin, which is assembly, for C callers. */
 KNOWN static void announce(void)
 {
 	known_enter("bare_spin");
@@ -56,7 +55,7 @@ KNOWN static unsigned outer(int in_leaf, const uintptr_t *rbp)
 
 KNOWN static unsigned with_record(int in_leaf, const char *mode)
 {
-	/* What a frame pointer would point to: the caller's frame pointer, and a return address of this program behind a call. */
+	/* What a frame pointer points to: the caller's frame pointer, then a return address behind a call of this program. */
 	uintptr_t record[2] = {0, (uintptr_t)__builtin_return_address(0)}, rbp = 0;
 
 	ENTER();

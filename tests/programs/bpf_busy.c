@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bpf_busy SECONDS [again]: runs a BPF program by BPF_PROG_TEST_RUN, so that it stands on this thread's kernel stack. SIGUSR1 unloads it;
- * another one, which was loaded before and never runs, stays. Prints the busy program's name as the kernel lists it: "bpf
- * bpf_prog_TAG_NAME". `again`: loads others then, which never run either, until one of them stands where the busy one was, and prints
- * "taken 1", or "taken 0" when none does. */
+/* bpf_busy SECONDS [again]: runs a BPF program by BPF_PROG_TEST_RUN, so that it is on this thread's kernel stack. SIGUSR1 unloads it.
+ * Another program, loaded before, never runs and stays loaded. Prints the busy program's name as the kernel lists it: "bpf
+ * bpf_prog_TAG_NAME". `again`: then loads others, which never run either, until one has the busy program's address. Prints "taken 1", or
+ * "taken 0" when none does. */
 #include <linux/bpf.h>
 #include <sys/syscall.h>
 
@@ -24,7 +24,7 @@ static int bpf(int cmd, union bpf_attr *attr)
 	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
-/* Counts to a thousand, in a loop that is long beside the few bytes by which the kernel moves a program at random. */
+/* Counts to a thousand. The loop is long compared with the few bytes by which the kernel randomizes a program's start. */
 static int load(const char *name)
 {
 	struct bpf_insn insns[NR_ADDS + 3] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 } };
@@ -48,7 +48,7 @@ static int load(const char *name)
 	return fd;
 }
 
-/* Its address: 0 where the kernel does not tell. */
+/* The program's address; 0 when the kernel hides it. */
 static unsigned long long ask(int fd, struct bpf_prog_info *info)
 {
 	unsigned long long kaddr = 0;
@@ -73,7 +73,7 @@ static void print_name(int fd)
 	printf("_%s\n", info.name);
 }
 
-/* The memory comes free some time after the program is closed. */
+/* The kernel frees the memory some time after the program is closed. */
 static void take_place(unsigned long long kaddr)
 {
 	struct bpf_prog_info info;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* brief MILLISECONDS: uses so much CPU time in main > brief_work > brief_leaf and ends. What a profiler must not be too late for. */
+/* brief MILLISECONDS: uses that much CPU time in main > brief_work > brief_leaf and ends. Tests that a profiler sees short processes. */
 #include <stdlib.h>
 #include <time.h>
 

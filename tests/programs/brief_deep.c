@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* brief_deep MILLISECONDS [thread]: uses so much CPU time in 300 times thin > 10 times wide > deep_leaf and ends: the frames of thin take a
- * KiB each, those of wide 16.6 KB, most of which are never touched. In main, or in a thread. */
+/* brief_deep MILLISECONDS [thread]: uses that much CPU time in 300 times thin > 10 times wide > deep_leaf and ends. A frame of thin
+ * takes a KiB, one of wide 16.6 KB, most of it never touched. Runs in main, or in a thread. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* callback SECONDS: main > level1 > level2 > work > do_qsort > libc's qsort > cmpfn, over and over. Most of the time is in
- * cmpfn, behind libc frames that no frame pointer leads through. The chain that is printed is the one up to do_qsort. */
+/* callback SECONDS: main > level1 > level2 > work > do_qsort > libc's qsort > cmpfn, over and over. Most of the time is in cmpfn, behind
+ * libc frames without frame pointers. The printed chain ends with do_qsort. */
 #include "known.h"
 
 #define NR 64

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* chain SECONDS DEPTH: main, then DEPTH functions f0 to f9 in turn, then the leaf. Their frames differ: in size, in the
- * registers they save, and f3 and f7 keep the frame in rbp because its size is known at run time only. */
+/* chain SECONDS DEPTH: main, then DEPTH functions f0 to f9 in turn, then the leaf. Their frames differ in size and in saved registers.
+ * f3 and f7 have a frame pointer in rbp, because their frame size is known only at run time. */
 #include <alloca.h>
 
 #include "known.h"
@@ -22,7 +22,7 @@ KNOWN static unsigned long leaf(void)
 typedef unsigned long (*step_fn)(unsigned depth, unsigned long seed);
 static const step_fn steps[10];
 
-/* One call out of each, so that the chain has one shape only. */
+/* A single call in each function, so that there is only one chain. */
 static inline __attribute__((always_inline)) unsigned long deeper(unsigned next, unsigned depth, unsigned long seed)
 {
 	unsigned long (*volatile bottom)(void) = leaf;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checked: a call of the library that may not fail. */
+/* checked: a library call that may not fail. */
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>

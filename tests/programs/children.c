@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* children SECONDS [PROGRAM ARG...]: starts short-lived processes one after another, for so many seconds. Without PROGRAM each is
- * a fork that spins for 40 ms in main > parent_loop > child_work > child_leaf; with it each executes PROGRAM. */
+/* children SECONDS [PROGRAM ARG...]: starts short-lived processes one after another. Without PROGRAM each is a fork that spins for 40 ms
+ * in main > parent_loop > child_work > child_leaf. With PROGRAM each executes it. */
 #include <sys/wait.h>
 
 #include "known.h"

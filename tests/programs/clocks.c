@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* clocks SECONDS: main > outer > clock_loop asks for the time, of the vdso. */
+/* clocks SECONDS: main > outer > clock_loop reads the time through the vdso. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <time.h>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* contend SECONDS MODE: threads that want a CPU, in ways that are known beforehand.
- *   together   "hog" uses 5 ms of every 10 ms and "worker" 1 ms of every 3 ms, both in real time with one priority and on CPU 0: the worker
+/* contend SECONDS MODE: threads that compete for CPUs in known ways.
+ *   together   on CPU 0, in real time with one priority, "hog" uses 5 ms of every 10 ms and "worker" 1 ms of every 3 ms: the worker
  *              waits for the hog
  *   apart      the same on two CPUs: neither waits
  *   crowd      six threads "crowd" spin on CPU 0
- *   moved      four threads "moved" spin, two to a CPU, and are sent to the other CPU each few ms, some of them while they wait. They begin
- *              when a line comes in and, when
- *              the time is over, end only when the input ends; "done" is said in between
- * Prints "tid NAME N" of each thread. */
+ *   moved      four threads "moved" spin, two to a CPU, and are sent to the other CPU every few ms, some of them while they wait. They
+ *              start at a line of input. When the time is over they print "done", and end when the input ends
+ * Prints "tid NAME N" for each thread. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -66,7 +65,7 @@ static void begin(struct worker *worker)
 	pthread_barrier_wait(&started);
 }
 
-/* Where it always leaves the CPU by itself. */
+/* Where the thread always leaves the CPU voluntarily. */
 static KNOWN void rests(double ms)
 {
 	if (ms > 0)
@@ -74,7 +73,7 @@ static KNOWN void rests(double ms)
 	atomic_signal_fence(memory_order_seq_cst); /* no tail call */
 }
 
-/* Bursts of CPU time; the next one begins a period after the last one began. */
+/* Bursts of CPU time. Each begins one period after the previous one began. */
 static void *in_bursts(void *arg)
 {
 	struct worker *worker = arg;
@@ -90,7 +89,7 @@ static void *in_bursts(void *arg)
 	return arg;
 }
 
-/* Spins from the go to the end, and sleeps before and after. */
+/* Spins from the start signal to the end; sleeps before and after. */
 static void *spins(void *arg)
 {
 	begin(arg);
@@ -111,7 +110,7 @@ static void move_about(struct worker *workers)
 		usleep(3000);
 		for (int i = 0; i < NR_MOVED; i++)
 			pin(workers[i].tid, (int)((turn + (unsigned)i) % 2));
-		turn += turn % 3 == 0 ? 2 : 1; /* now and then they stay */
+		turn += turn % 3 == 0 ? 2 : 1; /* some pause between moves */
 	}
 	puts("done");
 	fflush(stdout);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* copied SECONDS: main calls copied_outer, that copied_middle, that copied_inner, which spins. None keeps a frame pointer. CFA is what the
- * file says of copied_middle's frame: 256 is true; with 384, outer's frame is taken for a part of it, and all else in the file is the same.
- */
+/* copied SECONDS: main > copied_outer > copied_middle > copied_inner, which spins. None keeps a frame pointer. CFA is the CFA offset
+ * that the file declares for copied_middle. 256 is correct. With 384, outer's frame counts as part of middle's; the rest of the file is
+ * the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

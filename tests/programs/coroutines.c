@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* coroutines SECONDS burn|switch: main > scheduler gives the CPU in turn to three coroutines with stacks of their own. Each spins in its
- * leaf under a name of its own for the thread, then gives the CPU back; with `switch` it spins for next to nothing. */
+/* coroutines SECONDS burn|switch: main > scheduler runs three coroutines in turn, each on its own stack. Each sets its own thread name,
+ * spins in its leaf and returns the CPU. With `switch` it hardly spins. */
 #include <ucontext.h>
 
 #include "known.h"
@@ -38,7 +38,7 @@ KNOWN static unsigned long green_deep(void) { volatile char room[300]; room[7] =
 
 static void named(const char *name)
 {
-	if (nr_rounds > 1000) /* a system call is long beside a switch */
+	if (nr_rounds > 1000) /* a system call is slow compared with a switch */
 		prctl(PR_SET_NAME, name);
 }
 

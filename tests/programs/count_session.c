@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* count_session EVENT ROUNDS: EVENT of this whole process by a session of the library, which is stopped after ROUNDS intervals of 50 ms,
- * and what such a session refuses. Prints "name value" lines. */
+/* count_session EVENT ROUNDS: counts EVENT of this whole process in a session of the library, stops it after ROUNDS intervals of 50 ms,
+ * and tries what such a session refuses. Prints "name value" lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void work(void)
 struct intervals {
 	struct sonde_session *session;
 	uint64_t nr, max, ns, last_value;
-	int falls, gaps;       /* of the value; between an interval and the one before it */
+	int falls, gaps;       /* of the value, between consecutive intervals */
 	uint64_t end_unix_ns;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Does as much as it is told: counted SECONDS PAGES SLEEPS CHILDREN THREADS CPU_MS, then waits for SECONDS. Each of CHILDREN touches PAGES
- * pages as well; THREADS run for CPU_MS of CPU time each. */
+/* Does a known amount of work: counted SECONDS PAGES SLEEPS CHILDREN THREADS CPU_MS, then waits for SECONDS. Each of CHILDREN touches
+ * PAGES pages as well; each of THREADS uses CPU_MS of CPU time. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The library's counters on the kernel that is there: counters WHAT EVENT [ROUNDS PERIOD]. Prints "name value" lines that a test knows what
- * to make of.
- *   counts     EVENT around a known loop, alone and by the one-shot, and what a reset leaves
+/* Tries the library's counters on the running kernel: counters WHAT EVENT [ROUNDS PERIOD]. Prints "name value" lines for a test to
+ * judge.
+ *   counts     EVENT around a known loop, by a counter and by the one-shot call, and the values after a reset
  *   group      three of EVENT as a group, read at one moment
  *   crowd      thirty of EVENT, more than a PMU can count at once, scaled
- *   overflows  each 100,000th (PERIODth) EVENT of the loop, run ROUNDS times: how many, how much they stand for, how many in the loop
- *              itself
- *   lost       the same with room for some dozen of them: those that found none are counted
+ *   overflows  each 100,000th (PERIODth) EVENT of the loop, run ROUNDS times: how many, how many events they represent, how many in the
+ *              loop itself
+ *   lost       the same with room for some dozen of them: those without room are counted as lost
  *   bpf        the same by a BPF program that counts in a map
- *   probe      how often a function of this program was called 77 times, by the PMU for probes, whose number EVENT is
- *   threads    eight threads with counters of their own, and one that all of them use */
+ *   probe      calls of a function of this program (77), by the PMU for probes, whose number is EVENT
+ *   threads    eight threads with counters of their own, and one counter that all of them share */
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@
 
 static long rounds = 1, period = 100000;
 
-/* Ten instructions or so a turn, and a page touched in each thousandth. */
+/* About ten instructions a turn. Every thousandth turn touches a page. */
 __attribute__((noinline)) static int loop(void *arg)
 {
 	volatile unsigned long turns = 0;
@@ -86,7 +86,7 @@ static void run_group(const char *event)
 	set = open_names(names, SONDE_COUNTER_NO_INHERIT);
 	CHECK(sonde_counters_start(set));
 	loop(NULL);
-	CHECK(sonde_counters_read(set, counts, 3)); /* while they count */
+	CHECK(sonde_counters_read(set, counts, 3)); /* while the counters run */
 	for (int i = 0; i < 3; i++)
 		printf("value%d %llu\nrunning%d %llu\n", i, (unsigned long long)counts[i].value, i,
 		       (unsigned long long)counts[i].running_ns);
@@ -180,7 +180,7 @@ static int bpf(int command, union bpf_attr *attr)
 	return fd;
 }
 
-/* Adds 1 to the only value of the map. */
+/* Adds 1 to the map's only value. */
 static int load_program(int map_fd, uint32_t type)
 {
 	const struct bpf_insn insns[] = {
@@ -228,7 +228,7 @@ __attribute__((noinline)) static void probed(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* Where the function is in the program's file. */
+/* The function's offset in the program file. */
 static uint64_t offset_of(uint64_t pc)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");

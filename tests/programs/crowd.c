@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* crowd SECONDS: 200 threads that spin at the same time, each under its own name, each one frame deeper than the last, up to ten, then from
- * the start. */
+/* crowd SECONDS: 200 threads spin at the same time, each with its own name. Each is one frame deeper than the previous one, up to ten,
+ * then from one again. */
 #include <pthread.h>
 
 #include "known.h"
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	static pthread_t threads[NR_THREADS];
 
 	(void)argc;
-	if (nice(19) < 0) /* else who samples them would get a hundredth of the CPUs */
+	if (nice(19) < 0) /* else a profiler would get a hundredth of the CPUs */
 		return 2;
 	known_start(argv[1]);
 	pthread_barrier_init(&printed, NULL, NR_THREADS + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Built without .eh_frame: how its frame is left stands in .debug_frame alone. */
+/* Built without .eh_frame: its call frame information is in .debug_frame only. */
 #include "debug_frame.h"
 
 int call_with_debug_frame(int (*fn)(int), int value)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* dumper SECONDS MEBIBYTES: main > fills > breaks, which writes to where nothing is, and dies: the kernel writes its memory into a file,
- * which takes a while, in the thread that broke. */
+/* dumper SECONDS MEBIBYTES: main > fills > breaks, which writes to an unmapped address and dies. The kernel then writes a core dump in
+ * the thread that crashed, which takes a while. */
 #include <sys/resource.h>
 
 #include "known.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program that has the library beside its own work: embedder FOLDED. Two profiles of itself, one after the other, then two at once by two
- * threads; meanwhile a timer interrupts
- * their system calls, and whichever child ends is waited for. Nothing of the process may be
- * other afterwards than before: descriptors, children, threads, signals, the working directory, the mask of files, and nothing is written
- * that it did not ask for.
- *   embedder FOLDED few    the same with one descriptor, two, three, ... to be had: a session that fails says why, and leaves nothing
- *   behind either */
+/* A program that uses the library beside its own work: embedder FOLDED. Takes two profiles of itself in sequence, then two at once in
+ * two threads. Meanwhile a timer interrupts their system calls, and the program waits for any child that ends. Afterwards nothing of the
+ * process may have changed: descriptors, children, threads, signals, the working directory, the umask. Nothing is written that it did
+ * not request.
+ *   embedder FOLDED few    the same with one descriptor available, two, three, ...: a session that fails gives the reason and leaves
+ *                          nothing behind either */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -31,7 +30,7 @@ static void on_alarm(int signo)
 	nr_alarms += signo == SIGALRM;
 }
 
-/* As programs with children of their own do. */
+/* As programs with their own children do. */
 static void on_child(int signo)
 {
 	int saved = errno;
@@ -104,7 +103,7 @@ static int compare(const struct state *before)
 	struct state after;
 	int nr = 0;
 
-	for (int i = 0; i < 50; i++) { /* a thread that was joined may be seen for a moment */
+	for (int i = 0; i < 50; i++) { /* a joined thread may still be visible for a moment */
 		take_state(&after);
 		if (after.nr_tasks == before->nr_tasks)
 			break;
@@ -120,7 +119,7 @@ static int compare(const struct state *before)
 	return nr;
 }
 
-/* Writes PATH; the reason on failure. */
+/* Writes PATH; prints the reason on failure. */
 static void *profile_self(void *path)
 {
 	unsigned int self = (unsigned int)getpid();
@@ -139,7 +138,7 @@ static void *profile_self(void *path)
 	return NULL;
 }
 
-/* Takes all descriptors but so many, and gives them back. */
+/* Takes all descriptors but that many, and releases them. */
 static void take_all_but(int nr, bool taken[MAX_FDS])
 {
 	int fd, nr_kept = 0;
@@ -163,7 +162,7 @@ static void give_back(const bool taken[MAX_FDS])
 	}
 }
 
-/* 1: the session could do its work. */
+/* 1: the session succeeded. */
 static int try_with_few(const char *path, int nr)
 {
 	unsigned int self = (unsigned int)getpid();

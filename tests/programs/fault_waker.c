@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fault_waker SECONDS: main > touches reads pages that are not there, of memory that the thread "handler" fills (userfaultfd): each page
- * fault wakes that thread up. Ends with exit code 3 where there is no userfaultfd. */
+/* fault_waker SECONDS: main > touches reads missing pages of memory that the thread "handler" fills (userfaultfd). Each page fault wakes
+ * that thread. Exit code 3 where userfaultfd is missing. */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program that uses the library and whose main does not ask sonde_is_worker. It reads `recording.data`, a recording of perf's, for which
- * sonde starts it once more; so it does the same again. Each process tells its generation and what it got. Shut in by fuses; without them
- * it does nothing and exits with 77. */
+/* A program that uses the library and does not call sonde_is_worker in main. It reads `recording.data`, a recording of perf's. For this
+ * sonde starts the program again, and the new process does the same again. Each process reports its generation and its result. Fuses
+ * (fuses.h) limit it; without them it does nothing and exits with 77. */
 #include <stdio.h>
 
 #include <sonde/sonde.h>
 
 #include "fuses.h"
 
-#define TOLD_FD 40 /* of all of them: a helper has no stdout */
+#define TOLD_FD 40 /* of all processes: a helper has no stdout */
 
 static int read_recording(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* forks SECONDS fork|vfork: with fork main > parent > (a child by fork) child > (its child) grandchild > grandchild_leaf, which lives as
- * long as the program. With vfork one child after another burns for 200 ms in main > parent > borrower > borrower_leaf, in the memory of
- * its parent. */
+ * long as the program. With vfork one child after another burns for 200 ms in main > parent > borrower > borrower_leaf, in its parent's
+ * memory. */
 #include <sys/wait.h>
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuses: for programs that deliberately do what could start processes without end. Two fuses: a user of its own who may have a few
- * processes only, and a count of generations in a limit that every process hands on, whatever it does to its environment. */
+/* fuses: for programs that could deliberately start processes without end. Two fuses limit them: a user of their own who may have only a
+ * few processes, and a count of generations in a resource limit, which every process inherits whatever it does to its environment. */
 #pragma once
 #include <errno.h>
 #include <grp.h>
@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FUSE_UID 65600          /* no account's */
+#define FUSE_UID 65600          /* no account has it */
 #define FUSE_PROCESSES 12
-#define FUSE_NEEDED 4           /* root's limits are a user's of its own; others share theirs with all that they run */
-#define FUSE_COUNT RLIMIT_MSGQUEUE /* nobody here has message queues: the soft limit counts */
+#define FUSE_NEEDED 4           /* root's limits belong to its own user; other users share theirs with all their processes */
+#define FUSE_COUNT RLIMIT_MSGQUEUE /* nobody here has message queues: the soft limit counts generations */
 #define FUSE_FULL 1000u
 #define FUSE_GENERATIONS 3u
 
@@ -25,7 +25,7 @@ static inline uint32_t fuse_generation(void)
 	return getrlimit(FUSE_COUNT, &limit) ? FUSE_FULL : (uint32_t)(FUSE_FULL - limit.rlim_cur);
 }
 
-/* To be asked first of all. True: this process comes from one that was shut in; the last generation does not come back. */
+/* Must be called first. True: this process descends from a limited one. The last generation exits here. */
 static inline bool fuse_count_generation(void)
 {
 	struct rlimit limit;
@@ -40,7 +40,7 @@ static inline bool fuse_count_generation(void)
 	return true;
 }
 
-/* Does the limit of processes refuse one, but not the few that are needed? */
+/* True if the process limit refuses a fork, but allows the few that are needed. */
 static inline bool fuse_holds(void)
 {
 	pid_t children[FUSE_PROCESSES + 1];
@@ -66,7 +66,7 @@ static inline bool fuse_holds(void)
 	return holds;
 }
 
-/* Both fuses are in their places, or nothing may be tried. */
+/* Sets both fuses. False: not both are in place, and the caller must do nothing. */
 static inline bool fuse_shut_in(void)
 {
 	const struct rlimit processes = { FUSE_PROCESSES, FUSE_PROCESSES }, count = { FUSE_FULL, FUSE_FULL };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* go_dump FILE lines: for each address on stdin, as hexadecimal digits, the functions there, innermost first: "name file:line", apart by
+/* go_dump FILE lines: for each address on stdin (hexadecimal), the functions there, innermost first: "name file:line", separated by
  * tabs. go_dump FILE rows: the unwind rules of all functions, "address step CFA-OFFSET", "address switch KIND", or "address
  * end|signal|unsupported|none". */
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* go_labels_dump PID TIMES: the labels of a Go program's threads, read by the kernel side's code (bpf/runtimes/go_labels.h) while each is
- * stopped by ptrace: so many times, a line "FUNCTION KEY=VALUE,..." for each thread that runs a goroutine's function of package main:
- * sorted, "-" for none, "+N" behind those that N were left out of. The innermost such function that is not main.leaf or main.work, by the
- * chain of frame pointers. `FUNCTION lost` when they cannot be read. */
+/* go_labels_dump PID TIMES: reads the labels of a Go program's threads with the kernel side's code (bpf/runtimes/go_labels.h), each
+ * thread stopped by ptrace. TIMES times, prints a line "FUNCTION KEY=VALUE,..." for each thread that runs a goroutine's function of
+ * package main. The labels are sorted; "-" for none, a trailing "+N" for N omitted labels. FUNCTION is the innermost such function that
+ * is not main.leaf or main.work, by the chain of frame pointers. `FUNCTION lost` when the labels cannot be read. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static long read_memory(void *to, __u32 size, __u64 from)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -1;
 }
 
-/* The goroutine's own function: "" when there is none. */
+/* The goroutine's own function; "" when there is none. */
 static const char *function_of(const struct go_pclntab *table, const struct user_regs_struct *regs)
 {
 	uint64_t pc = regs->rip, frame[2] = { regs->rbp, 0 };
@@ -51,7 +51,7 @@ static const char *function_of(const struct go_pclntab *table, const struct user
 	for (int i = 0; i < MAX_FRAMES; i++) {
 		if (go_pclntab_find(table, pc, &function))
 			function.name = "";
-		if (!strcmp(function.name, "runtime.mcall")) /* the goroutine has been left, it may run elsewhere */
+		if (!strcmp(function.name, "runtime.mcall")) /* the thread has left the goroutine, which may run elsewhere */
 			break;
 		if (!strncmp(function.name, "main.", 5) && strcmp(function.name, "main.leaf") && strcmp(function.name, "main.work"))
 			return function.name;

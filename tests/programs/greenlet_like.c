@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A library with the functions by which greenlet's module is known. It is never run. */
+/* A library with the functions that identify greenlet's module. It never runs. */
 #define EXPORTED __attribute__((noipa, visibility("default")))
 
 EXPORTED int _ZN8greenlet8Greenlet13g_switchstackEv(long off);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* handlers SECONDS MODE: a signal handler on top of
  *   alt      an undefined instruction, the handler on an alternate stack
- *   nested   a system call, the handler on an alternate stack, and in it another handler on top of an undefined instruction
- *   read     read() of a pipe in which nothing comes, SA_RESTART
- *   raw      the same by a system call of our own, without the C library
+ *   nested   a system call, the handler on an alternate stack, and on top of it another handler, for an undefined instruction
+ *   read     read() of an empty pipe, SA_RESTART
+ *   raw      the same by our own system call, without the C library
  *   sleep    nanosleep()
  *   clock    clock_gettime() in a loop
- *   return   the system call kill, of itself; the handler returns at once, so that a good part of the time is spent in returning
- *   storm    functions that come and go, interrupted at any instruction, 2,000 times a second
- * The chain that is printed has the functions of this program alone. */
+ *   return   the system call kill, of itself; the handler returns at once, so a good part of the time goes into the return
+ *   storm    short-lived functions, interrupted at any instruction, 2,000 times a second
+ * The printed chain has only this program's functions. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <sys/syscall.h>
@@ -39,7 +39,7 @@ static void on_trap(int signo)
 void trigger(void);
 __asm__(".text\n.p2align 4\n.type trigger,@function\ntrigger:\n.cfi_startproc\nud2\nret\n.cfi_endproc\n.size trigger,.-trigger\n");
 
-/* A quarter of a millisecond at 4 GHz at most: about half of a period, when it comes 2,000 times a second. */
+/* At most a quarter of a millisecond at 4 GHz: about half a period at 2,000 signals a second. */
 KNOWN static unsigned long storm_leaf(void)
 {
 	unsigned long state = 1;

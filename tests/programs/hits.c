@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hits NR: when a line comes on standard input, comes NR times to probed() in each of several ways: by recursion of several depths, from
- * libc's qsort, from two threads. There it makes a system call (getppid) and
- * passes a USDT probe, hits:point, with a semaphore. Prints each way, root to leaf, and how often it was gone:
+/* hits NR: at a line on standard input, calls probed() NR times in each of several ways: by recursion of several depths, from libc's
+ * qsort, from two threads. probed() makes a system call (getppid) and passes a USDT probe with a semaphore, hits:point. Prints each way,
+ * root to leaf, and how often it was taken:
  *   way COUNT main;deep;deep;probed
- * then "semaphore N", what it was in between, and waits for the end of its input. */
+ * then "semaphore N", its value in between, and waits for the end of its input. */
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -20,7 +20,7 @@ static volatile unsigned long sink;
 static unsigned long nr_turns, nr_compared;
 static unsigned short semaphore_seen;
 
-/* As sys/sdt.h of SystemTap makes it. */
+/* As SystemTap's sys/sdt.h defines it. */
 static inline __attribute__((always_inline)) void point(void)
 {
 	__asm__ volatile("990: nop\n"

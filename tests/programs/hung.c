@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Programs whose memory or files keep those waiting who look at them. FILE is on a file system whose server takes what it is asked, and
- * never answers; says "ready" when it is. hung code FILE            maps the file's first page as code, and spins hung data FILE CODE
- * {START SIZE OFF}...  maps pieces of another program's file CODE as its loader would, the last piece, its data, from FILE; sleeps hung
- * stack FILE           has its stack in the file, and sleeps hung lock FILE            writes a page of it and maps another over it: the
- * kernel waits for the page to be written, and has locked the process's memory hung names                runs code in no file, and its perf
- * map is a FIFO that nobody writes */
+/* Programs whose memory or files block a profiler that reads them. FILE is on a file system whose server accepts requests and never
+ * answers. Each program says "ready" when it is set up.
+ *   hung code FILE            maps the file's first page as code, and spins
+ *   hung data FILE CODE {START SIZE OFF}...  maps pieces of another program's file CODE as its loader would, the last piece, its data,
+ *                                            from FILE; sleeps
+ *   hung stack FILE           has its stack in the file, and sleeps
+ *   hung lock FILE            writes a page of it and maps another over it: the kernel holds the lock of the process's memory while it
+ *                             waits for the page to be written
+ *   hung names                runs code in no file, and its perf map is a FIFO without a writer */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

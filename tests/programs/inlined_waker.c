@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inlined_waker SECONDS: one thread writes blocks into a pipe that is too small for them, another reads them. Each wakes the other by the
- * very call in which it waits itself, and that call stands in a function that is inlined into one that is inlined. Built with -g. */
+/* inlined_waker SECONDS: one thread writes blocks into a pipe that is too small for them, another reads them. Each wakes the other with
+ * the same call in which it waits itself. The call is in a function inlined into an inlined function. Built with -g. */
 #include <pthread.h>
 
 #include "known.h"

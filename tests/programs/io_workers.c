@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* io_workers SECONDS: main > asks > submits, which waits for what io_uring's thread hands on to io_uring's workers, who read /dev/urandom:
- * threads of this process that never were in its code. Without liburing. */
+/* io_workers SECONDS: main > asks > submits, which waits for io_uring's thread. That thread hands reads of /dev/urandom to io_uring's
+ * workers: threads of this process that never ran its code. Built without liburing. */
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <sys/mman.h>

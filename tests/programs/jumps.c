@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jumps SECONDS: main > outer > jump_loop calls itself down 6 deep() and jumps back up from the bottom, again and again. */
+/* jumps SECONDS: main > outer > jump_loop calls itself down 6 deep() and longjmps back from the bottom, again and again. */
 #include <setjmp.h>
 
 #include "known.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known: what the workloads share. Every function on a program's path writes its own name down when it is entered, so that the
- * chain that the program prints is the one that its stack really has. Protocol, read by tests/system/harness.py, on stdout:
+/* known: shared code of the workloads. Every function on a program's path records its name on entry, so that the printed chain is that
+ * of the real stack. Protocol, read by tests/system/harness.py, on stdout:
  *   pid N
  *   chain COMM main;f0;...;leaf     one per thread, root to leaf
  *   ready                           from now on the time is spent in the leaf
@@ -38,7 +38,7 @@ static void known_alarm(int signo)
 	known_done = 1;
 }
 
-/* Ends the spinning after so many seconds of wall time. */
+/* Ends the spinning after that many seconds of wall time. */
 __attribute__((unused)) static void known_start(const char *seconds)
 {
 	double s = seconds ? strtod(seconds, NULL) : 1.0;
@@ -50,7 +50,7 @@ __attribute__((unused)) static void known_start(const char *seconds)
 	printf("pid %d\n", (int)getpid());
 }
 
-/* Called by the leaf: prints the chain of this thread in one piece. */
+/* The leaf calls this: prints this thread's chain in one piece. */
 __attribute__((unused)) static void known_print(void)
 {
 	char comm[17] = "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* library SECONDS PLUGIN: main > exe_outer > lib_relay (in a library that is linked) > exe_callback > plugin_entry (in one that
- * is opened at run time) > plugin_leaf. */
+/* library SECONDS PLUGIN: main > exe_outer > lib_relay (in a linked library) > exe_callback > plugin_entry (in a library opened at run
+ * time) > plugin_leaf. */
 #include <dlfcn.h>
 
 #include "library.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library: what the program `library`, its library and its plugin know of each other. */
+/* library: what the program `library`, its library and its plugin share. */
 #pragma once
 #include "known.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `reload` opens, by COLOUR (red, blue) one of two libraries of the same size, with functions of other sizes and frames at the same
- * addresses. */
+/* What `reload` opens: COLOUR (red, blue) selects one of two libraries of the same size, whose functions and frames at the same
+ * addresses differ in size. */
 #include "known.h"
 
 #define NAMED2(colour, name) colour##_##name
@@ -25,7 +25,7 @@ KNOWN static unsigned long NAMED(middle)(unsigned long n, volatile sig_atomic_t 
 	unsigned long value;
 
 	room[n % ROOM] = 1;
-#if ROOM > 100 /* other code in front of the call, so that the return addresses differ */
+#if ROOM > 100 /* other code before the call, so that the return addresses differ */
 	__asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop" ::: "rbx", "r12", "r13");
 #endif
 	value = NAMED(leaf)(done);

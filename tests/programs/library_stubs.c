@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The library of `stubs`: functions of one instruction, not counting the return. */
+/* The library of `stubs`: functions of one instruction and a return. */
 #define STUB(n) \
 	long stub_##n(long value); \
 	long stub_##n(long value) \

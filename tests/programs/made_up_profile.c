@@ -5,7 +5,7 @@
 
 #define MAX_FRAMES 64
 
-struct place { /* what a location is made of; name NULL ends a list */
+struct place { /* the parts of a location; name NULL ends a list */
 	const char *name, *path, *build_id;
 	uint64_t pc, off;
 	enum frame_kind kind;
@@ -29,7 +29,7 @@ struct place { /* what a location is made of; name NULL ends a list */
 #define END { NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, 0 }
 
 #define LONG_NAME_CHARS 1000
-static char long_name[LONG_NAME_CHARS + 1]; /* filled once with the same letters */
+static char long_name[LONG_NAME_CHARS + 1]; /* filled once with one repeated letter */
 
 static uint32_t add_mapping(struct profile *profile, const struct place *place)
 {
@@ -115,7 +115,7 @@ static const struct place hostile[] = { NATIVE("<script>alert(1)</script>", WORK
 static const struct place outside[] = { { "stray", WORKER, 0x403001, 1, FRAME_NATIVE, -1, NULL, 0, 0, 0 },
 					{ "stray", WORKER, 0x403012, 2, FRAME_NATIVE, 1, NULL, 0, 0, 0 }, END };
 
-/* Two functions that were inlined into a third, and into the same one at another place. */
+/* Two functions inlined into a third, and into the same one at another location. */
 static const struct place inlined[] = { SOURCE("main.square", 0x404123, 0, "/src/math.go", 11, 10, 1),
 					SOURCE("main.norm", 0x404123, 0, "/src/math.go", 21, 20, 1),
 					SOURCE("main.shade", 0x404123, 0x23, "/src/shade.go", 33, 30, 0),
@@ -124,8 +124,8 @@ static const struct place inlined_elsewhere[] = { SOURCE("main.square", 0x404189
 						  SOURCE("main.shade", 0x404189, 0x89, "/src/shade.go", 35, 30, 0),
 						  SOURCE("main.main", 0x404256, 0x56, "/src/shade.go", 45, 40, 0), END };
 
-/* What interpreters run, between native frames: functions of one name in two files and at two first lines, files whose names say no
- * language, and a part that was left out. */
+/* Interpreter frames between native frames: functions of one name in two files and at two first lines, files whose names show no
+ * language, and an omitted part. */
 static const struct place python[] = { NATIVE("bisect", LIBC, LIBC_PC + 0x3311),
 				       PYTHON("find", "/srv/app/models.py", 14, 12),
 				       PYTHON("find", "/srv/app/models.py", 44, 42),
@@ -209,7 +209,7 @@ static void fill_account(struct account *account)
 	account->nr_objects = 88;
 }
 
-/* What the samples say of themselves, so that the account's sums are true. */
+/* Each sample's own figures, so that the account's sums are right. */
 static void count_sample(struct account *account, const struct made_up_sample *sample)
 {
 	account->recorded += sample->count;
@@ -270,7 +270,7 @@ static uint32_t draw(uint64_t *seed, uint32_t below)
 	return (uint32_t)(*seed >> 33) % below;
 }
 
-/* Small numbers are likely: most calls go the same few ways. */
+/* Favours small numbers: most calls take the same few ways. */
 static uint32_t draw_branch(uint64_t *seed)
 {
 	uint32_t branch = 0;
@@ -358,7 +358,7 @@ struct profile *made_up_timed_profile(uint32_t nr_samples)
 		struct profile_sample sample = draw_sample(profile, &seed, kind);
 		uint64_t at_ns = profile_account(profile)->duration_ns / nr_samples * i;
 
-		if (sample.tgid == 101) /* works in the third and fourth second only */
+		if (sample.tgid == 101) /* works only in the third and fourth second */
 			at_ns = 2000000000 + at_ns / 5;
 		sample.time_ns = profile_account(profile)->start_unix_ns + at_ns;
 		sample.values[0] = 1;
@@ -489,7 +489,7 @@ static const struct place preempted[] = { MARK("[preempted]", FRAME_MARK), NATIV
 					  NATIVE("main", WORKER, 0x401306), END };
 
 static const struct made_up_wait {
-	struct made_up_sample of; /* its count is of no use */
+	struct made_up_sample of; /* its count is useless */
 	int64_t blocked_us[4];    /* each wait; 0: none */
 } waits[] = {
 	{ { "producer", locks, kernel_futex, 600, 601, 0, 0 }, { 19000, 21000, 20000 } },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* make_profile DIRECTORY [threads | heap | STACKS [timed|diff]]: writes a made-up profile in every format (profile.text, profile.pprof,
- * ...) as input for foreign readers: the small hostile one, or one of about that many stacks, with times or as a difference, or one of the
- * others. It needs no BPF and no rights. */
+ * ...) as input for foreign readers. By default the small hostile one; with STACKS one of about that many stacks, with times or as a
+ * difference; or one of the others. Needs no BPF and no privileges. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static int write_formats(const struct profile *profile, const char *directory)
 	return 0;
 }
 
-/* STACKS and EXTRA as on the command line, or NULL. */
+/* STACKS and EXTRA from the command line, or NULL. */
 static struct profile *make(const char *stacks, const char *extra)
 {
 	uint64_t nr_stacks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* name_dump FILE DEBUG_DIR: for each address of the file (hexadecimal, one a line on stdin) "START NAME" as the symbolizer has it, or "-".
- */
+/* name_dump FILE DEBUG_DIR: for each address of the file on stdin (hexadecimal, one a line), prints the symbolizer's "START NAME", or
+ * "-". */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

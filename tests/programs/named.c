@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* named SECONDS NAME: calls itself NAME (escapes \n, \e, \t and \xNN are understood: arguments of a test are text) and spins in
- * main > named_leaf. */
+/* named SECONDS NAME: sets its own name to NAME and spins in main > named_leaf. Understands the escapes \n, \e, \t and \xNN, because
+ * arguments of a test are text. */
 #include "known.h"
 
 static volatile unsigned long sink;
@@ -28,7 +28,7 @@ static void unescape(const char *text, char *out, size_t size)
 KNOWN static unsigned long named_leaf(void)
 {
 	ENTER();
-	puts("chain - main;named_leaf"); /* the name itself could not be printed in a line */
+	puts("chain - main;named_leaf"); /* the name itself does not fit in a line of output */
 	known_ready();
 	return known_spin();
 }

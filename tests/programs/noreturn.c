@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* noreturn SECONDS KIND: main > outer > dies_KIND > spin, where the call of `spin` is the last instruction of dies_KIND, so that its return
- * address is the begin of something else, which has
- * another frame or none. To be built without call frame information and in the order in which it stands here. KIND is what follows:
+/* noreturn SECONDS KIND: main > outer > dies_KIND > spin. The call of `spin` is the last instruction of dies_KIND, so its return address
+ * is the start of the next function, which has another frame or none. Must be built without call frame information and in this source
+ * order. KIND is what follows:
  *   leaf      a function without a frame
  *   branchy   one that sets up its frame behind a test
  *   pushes    one that sets up its frame at once
  *   cold      the cold part of one with a larger frame, which jumps back into it
  *   narrow    ... with a smaller one
  *   framed    ... with a frame pointer
- * What the stack held before are return addresses, as many calls leave them there. */
+ * The stack's old contents are return addresses, as many calls leave them. */
 #include <alloca.h>
 #include <stdint.h>
 
@@ -29,7 +29,7 @@ __attribute__((noinline, noclone, cold)) static void warn(void)
 	sink--;
 }
 
-/* It could return, so that its own frame is known; its callers' compiler does not know. */
+/* It can return, so its own frame is known; the compiler of its callers does not know that. */
 KNOWN void spin(void)
 {
 	known_enter("spin");
@@ -55,7 +55,7 @@ KNOWN static void stir(void)
 	sink = fill();
 }
 
-/* Of `bytes` that stay as they were. */
+/* A function with a frame of `bytes`, which keeps the old contents of the stack. */
 #define DIES(name, bytes) \
 	KNOWN __attribute__((noreturn)) static void dies_##name(void) \
 	{ \
@@ -66,7 +66,7 @@ KNOWN static void stir(void)
 		die(); \
 	}
 
-/* The same, in a cold part: the hot one goes on where nobody comes to. */
+/* The same in a cold part. The hot part continues at code that is never reached. */
 #define DIES_COLD(name, bytes) \
 	KNOWN static unsigned long dies_##name(unsigned is_dying) \
 	{ \

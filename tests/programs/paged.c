@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* paged SECONDS DEPTH: a thread whose stack is a file's memory spins in main's stead below DEPTH frames of three quarters of a page each;
- * another one takes the pages of that stack out of memory again and again, so that an interrupt cannot read them. */
+/* paged SECONDS DEPTH: a thread other than main, whose stack is a file's memory, spins below DEPTH frames of three quarters of a page
+ * each. The main thread keeps taking the pages of that stack out of memory, so that an interrupt cannot read them. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>

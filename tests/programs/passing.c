@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* passing MILLISECONDS: main;middle;spin for so much CPU time, then ends. Has 200 more functions, so that its unwind table is one, and a
- * serial number that a test changes in copies of the program. */
+/* passing MILLISECONDS: main;middle;spin for that much CPU time, then ends. 200 more functions give it an unwind table of some size. A
+ * test changes its serial number in copies of the program. */
 #include <stdlib.h>
 #include <time.h>
 

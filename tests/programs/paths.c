@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* paths DEPTH: sleeps once at the end of each of the 2^DEPTH ways through `left` and `right`, which call each other: so many different
- * stacks, one after the other. */
+/* paths DEPTH: sleeps once at the end of each of the 2^DEPTH paths through `left` and `right`, which call each other. Each path is a
+ * different stack. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -24,7 +24,7 @@ static void go_on(unsigned path, unsigned depth)
 static void left(unsigned path, unsigned depth)
 {
 	go_on(path, depth);
-	__asm__ volatile(""); /* no jump instead of a call */
+	__asm__ volatile(""); /* no tail call */
 }
 
 static void right(unsigned path, unsigned depth)

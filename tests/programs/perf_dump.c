@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* perf_dump FILE FORMAT [lines|times]: a recording of perf's in a format of ours, and its account on stderr. FILE may be "-". */
+/* perf_dump FILE FORMAT [lines|times]: converts a recording of perf's to one of our formats; its account goes to stderr. FILE may be
+ * "-". */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Libraries that look like PHP's as far as that goes: STRANGE_VERSION is what they say, STRANGE_ZTS has them built for threads. */
+/* Libraries that look like PHP's to a profiler. STRANGE_VERSION is the version they report; STRANGE_ZTS builds them for threads. */
 #include <stddef.h>
 
 const char php_header[] = STRANGE_VERSION;

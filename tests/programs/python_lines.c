@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* python_lines: for each line "FORM FIRST_LINE TABLE CODE_BYTES" of stdin (FORM: enum python_lines; TABLE: hexadecimal, or "-" for none) a
- * line of "OFFSET:LINE" with each offset of an instruction (they are even) whose line is not that of the one before; "-" for no line. */
+/* python_lines: reads lines "FORM FIRST_LINE TABLE CODE_BYTES" from stdin (FORM: enum python_lines; TABLE: hexadecimal, or "-" for
+ * none). For each prints a line of "OFFSET:LINE" for each instruction offset (they are even) whose line differs from the one before; "-"
+ * for no line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static size_t unhex(const char *hex, uint8_t *bytes)
 static int32_t line_at(const struct code *code, uint32_t off)
 {
 	struct python_line_search search;
-	size_t piece = off % 61 + 1; /* tables come in pieces: here in all kinds of */
+	size_t piece = off % 61 + 1; /* tables arrive in pieces: here in pieces of many sizes */
 
 	python_lines_start(&search, code->form, code->first_line, off);
 	for (size_t at = 0; at < code->table_bytes; at += piece)

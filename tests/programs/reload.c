@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reload SECONDS MILLISECONDS LIBRARY0 LIBRARY1: opens the two in turn, spins in each for so long, closes it. The thread is called lib-0 or
- * lib-1 while it is in there, so that a sample says by itself what it should look like. Printed at the end: `same N of M`, how often a
- * library came to where the other had been. */
+/* reload SECONDS MILLISECONDS LIBRARY0 LIBRARY1: opens the two in turn, spins in each for that long, closes it. Meanwhile the thread is
+ * called lib-0 or lib-1, so that each sample shows which library is right. Prints at the end `same N of M`: how often a library got the
+ * address of the previous one. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <time.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* remap SECONDS WAY LIBRARY: main > remap_runs > code that changes its place, or its bytes, without a library's help. The thread's name
- * says where it is: "file" in the library's own code, "copy" where
- * that is in another place or memory, "code" in code made here, which has a frame pointer and no tables. Ways:
- *   unmapped   the library is closed, memory is mapped in its place, and made executable when it is filled
- *   fixed      the library's code is copied out, memory is mapped over it, filled with the copy and made executable, as those do that want
- *              large pages
+/* remap SECONDS WAY LIBRARY: main > remap_runs > code that changes its address or bytes without a new library. The thread's name says
+ * which code runs: "file", the library's own code; "copy", the same code at another address or in other memory; "code", code made here,
+ * which has a frame pointer and no tables. Ways:
+ *   unmapped   the library is closed, memory is mapped in its place, filled, and then made executable
+ *   fixed      the library's code is copied out, memory is mapped over it, filled with the copy and made executable, as programs do that
+ *              want large pages
  *   moved      the same, but the copy is moved over it by mremap
- *   away       the library's code is moved to where nothing was
- *   strange    code that is none of the library's is moved over it by mremap */
+ *   away       the library's code is moved to an unused address
+ *   strange    other code than the library's is moved over it by mremap */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct text {
 	size_t bytes;
 };
 
-/* The executable mapping with that address. */
+/* The executable mapping that contains the address. */
 static struct text text_of(const void *address)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -58,7 +58,7 @@ static char *anonymous(void *at, size_t bytes, int protection)
 	return checked(mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0));
 }
 
-/* How far the code is from where it was. */
+/* Distance of the code from its old address. */
 static ptrdiff_t change(const char *way, void *library, struct text text, const void *entry)
 {
 	char *copy = anonymous(NULL, text.bytes, PROT_READ | PROT_WRITE);
@@ -111,5 +111,5 @@ int main(int argc, char **argv)
 	remap_runs(entry, "file");
 	off = change(argv[2], library, text, (const void *)(uintptr_t)entry);
 	remap_runs((entry_fn)((uintptr_t)entry + (uintptr_t)off), same ? "copy" : "code");
-	_exit(0); /* what the library would do at the end is not where it was */
+	_exit(0); /* what the library would do at its end is no longer at its address */
 }

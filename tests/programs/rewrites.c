@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rewrites SECONDS: as a JIT compiler that puts its code where other code was: two functions, of which the first calls the second, which
- * spins; every 10 ms the first is written anew with a smaller or a larger frame. Its call stays where it is. In the larger frame stands a
- * return address where the smaller one has its own: that of an older caller. */
+/* rewrites SECONDS: behaves as a JIT compiler that puts new code where other code was. The first of two functions calls the second,
+ * which spins. Every 10 ms the first is rewritten with a smaller or a larger frame; its call stays at the same address. Where the
+ * smaller frame has its return address, the larger one has that of an older caller. */
 #include <stdint.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -57,7 +57,7 @@ KNOWN static void call(void (*outer)(void *))
 	__asm__ volatile("");
 }
 
-/* Its frame is found by rbp, wherever sp is believed to be. */
+/* Its frame is found by rbp, even if the unwinder has sp wrong. */
 KNOWN __attribute__((optimize("no-omit-frame-pointer"))) static void run(unsigned char *code)
 {
 	ENTER();

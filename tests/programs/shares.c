@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* shares SECONDS KIND...: a thread for each kind, with its own name and chain, which spends its time as the kind says:
+/* shares SECONDS KIND...: one thread for each kind, with its own name and chain. KIND says how it spends its time:
  *   spin    on a CPU
  *   half    in turn 10 ms of its own CPU time and 10 ms asleep
  *   sleep   asleep
  *   lock    waiting for a mutex that the main thread holds
  *   pipe    reading a pipe into which nobody writes
  *   brief   starts threads `mayfly` one after the other, each of which spins for 5 ms of its CPU time and sleeps 5 ms
- * At the end each says what it was, by the clocks:
+ * At the end each prints its own record:
  *   time COMM TID BORN BEGAN ENDED JOINED RUNNING QUEUED TURNS AWAY RESTS
- * in nanoseconds of CLOCK_MONOTONIC: just before it was made, when it began and ended itself, just after it was seen to have ended. From
- * BEGAN to ENDED: RUNNING is its CPU time, without what
- * a host took from it meanwhile; QUEUED how long it stood in a queue of the scheduler, TURNS how often it came onto a CPU; AWAY how long
- * its calls that wait took, without what it was queued in them. RESTS: how often it slept. */
+ * BORN to JOINED are in nanoseconds of CLOCK_MONOTONIC: just before its creation, its own begin and end, just after its end was seen.
+ * The rest covers BEGAN to ENDED: RUNNING is its CPU time, without what a host stole meanwhile; QUEUED its time in the scheduler's run
+ * queues; TURNS how often it got a CPU; AWAY the time of its blocking calls, without the time queued in them; RESTS how often it slept. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -70,7 +69,7 @@ static struct moment scheduled(void)
 	return moment;
 }
 
-/* Both of one time: the thread was not preempted between them. */
+/* Both at the same moment: the thread was not preempted between them. */
 static struct moment moment(void)
 {
 	struct moment moment;
@@ -218,7 +217,7 @@ KNOWN static void brief(void)
 	}
 }
 
-/* The alarm comes to the main thread alone, so that no other is woken up by it. */
+/* Only the main thread gets the alarm, so no other is woken by it. */
 static void end_all(struct job *jobs, int nr)
 {
 	pthread_mutex_unlock(&mutex);

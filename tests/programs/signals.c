@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* signals SECONDS: main > outer > trigger, interrupted by a signal on an undefined instruction, > (the signal frame) > handler >
- * handler_leaf. The interrupted instruction is the function's first after the entry: looked up at pc - 1 it would be misnamed
- * by an unwinder that takes it for a return address. The chain that is printed leaves the signal frame out. */
+ * handler_leaf. The interrupted instruction is the function's first after the entry. An unwinder that takes its address for a return
+ * address looks up pc - 1 and gets the wrong function. The printed chain leaves the signal frame out. */
 #include "known.h"
 
 static volatile unsigned long sink;
@@ -22,7 +22,7 @@ static void handler(int signo)
 	_exit(0);
 }
 
-/* Written out, so that the instruction that traps is the very first: pc - 1 belongs to another function. */
+/* In assembly, so that the trapping instruction is the very first: pc - 1 belongs to another function. */
 __asm__(".text\n.p2align 4\n.type trigger,@function\ntrigger:\n.cfi_startproc\nud2\nret\n.cfi_endproc\n.size trigger,.-trigger\n");
 void trigger(void);
 

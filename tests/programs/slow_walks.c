@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* slow_walks SECONDS KIND WAY [FRAMES]: a thread whose stack is made to take a profiler as long as a stack can.
+/* slow_walks SECONDS KIND WAY [FRAMES]: a thread with a stack that takes a profiler as long as possible.
  * KIND:
- *   rows   frames with rows, each on pages of its own with a page behind it that is not there, called from code whose pages are not in
- *          memory
+ *   rows   frames with rows, each on pages of its own with a missing page behind it, called from code whose pages are not in memory
  *   code   frames in code without rows, each in another function of 340 instructions
- *   words  frames in code without rows, linked by frame pointers; between them words that may be return addresses, behind calls that lead
- *          to where no page is
+ *   words  frames in code without rows, linked by frame pointers; between them words that look like return addresses, behind calls whose
+ *          targets have no page
  * WAY:
  *   spin   in its program, on a CPU
- *   fresh  the same, each time with another return address at the leaf: no stack is known from before; they end in no mapping, and the
- *          thread pointer says that 1 MiB of the stack is in use
+ *   fresh  the same, each time with another return address at the leaf, so that no stack is already known; they end in no mapping, and
+ *          by the thread pointer 1 MiB of the stack is in use
  *   sleep  in nanosleep, as often as it can
  *   wake   it wakes another process, as often as it can
  * Built as a shared library, for interpreters: slow_walk(kind, way, frames) and slow_walk_now() do not return. */
@@ -35,11 +34,11 @@ struct call {
 	unsigned long long number, args[3];
 };
 
-/* What each kind begins with: `sp` leads to rbp and the return address, to which `step` is added again and again, up to fresh_bytes.
- * `call`: the system call that it makes without end; NULL: none. */
+/* The common start of all kinds. `sp` points to the saved rbp and the return address. `step` is added to the return address again and
+ * again, up to fresh_bytes. `call`: the system call that it repeats without end; NULL: none. */
 void slow_leaf(unsigned long long sp, const struct call *call, unsigned long long fresh_bytes, unsigned long long step);
 
-/* The calls that the frames with rows have made, on pages of their own. */
+/* The calls that made the frames with rows, on pages of their own. */
 extern const char slow_calls[], slow_calls_end[];
 
 __asm__(".text\n.align 4096\n"
@@ -108,7 +107,7 @@ static void put(unsigned char *at, unsigned long long word)
 	memcpy(at, &word, sizeof(word));
 }
 
-/* E8 rel32, so that what follows it is `ret`. */
+/* E8 rel32: a call that returns to `ret`. */
 static void put_call(unsigned char *ret, const unsigned char *target)
 {
 	int distance = (int)(target - ret);
@@ -122,7 +121,7 @@ static unsigned long long call_of(int i)
 	return (unsigned long long)slow_calls + (unsigned long long)(i + 1) * CALL_BYTES;
 }
 
-/* `end`: what the outermost frame returns to. */
+/* `end`: the return address of the outermost frame. */
 static unsigned long long make_rows(int nr, unsigned long long end)
 {
 	unsigned char *stack = memory((unsigned long long)(nr + 3) * FAR_BYTES), *leaf = stack + PAGE - 16;
@@ -179,7 +178,7 @@ static unsigned long long make_words(int nr, unsigned long long end)
 	return (unsigned long long)stack;
 }
 
-/* A child that waits for each byte; gives where to write. */
+/* Starts a child that waits for each byte; returns the descriptor to write to. */
 static int start_reader(void)
 {
 	int pipes[2];
@@ -190,7 +189,7 @@ static int start_reader(void)
 		exit(1);
 	}
 	if (!fork()) {
-		close(pipes[1]); /* it ends with its parent */
+		close(pipes[1]); /* the child dies with its parent */
 		while (read(pipes[0], &byte, 1) > 0)
 			;
 		_exit(0);
@@ -220,7 +219,7 @@ __attribute__((visibility("default"))) int slow_walk(const char *kind, const cha
 	return 0;
 }
 
-/* The same for who can call nothing that takes arguments: KIND as the environment says. */
+/* The same for callers that cannot pass arguments: the environment variable SLOW_WALK is KIND. */
 __attribute__((visibility("default"))) int slow_walk_now(void)
 {
 	return slow_walk(getenv("SLOW_WALK"), "spin", 0);

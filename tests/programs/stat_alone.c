@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde stat without the rest of sonde, for machines that we cross-compile little for: stat_alone [ARGUMENT...]. A stand-in for the session
- * takes a set and a command, and looks each millisecond: what is tried is what counts and what prints. */
+/* sonde stat without the rest of sonde, for machines for which we cross-compile only a little: stat_alone [ARGUMENT...]. A stand-in for
+ * the session takes a set and a command, and polls every millisecond. It tests the counting and the printing. */
 #include <sonde/counter.h>
 #include <sonde/sonde.h>
 
@@ -28,7 +28,7 @@ const char *sonde_version(void)
 	return "alone";
 }
 
-/* Only what the guest's script asks for: a command, or all CPUs. */
+/* Only what the guest's script uses: a command, or all CPUs. */
 int sonde_session_new(const struct sonde_session_options *options, struct sonde_session **ret_session)
 {
 	struct sonde_counter_options counters = *options->counters;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* stubs SECONDS [lazy]: main > outer > stub_loop calls 32 functions of a library through its procedure linkage table, which do next to
- * nothing, so that a good part of the time is spent in the table itself. With `lazy` each call is bound anew: before each round the slots
- * of the global offset table get back what they had at the start, and the dynamic linker's resolver runs again. */
+/* stubs SECONDS [lazy]: main > outer > stub_loop calls 32 functions of a library through its procedure linkage table. They do almost
+ * nothing, so a good part of the time is in the table itself. With `lazy` each call is bound again: before each round the slots of the
+ * global offset table get their initial values back, and the dynamic linker's resolver runs again. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ static uintptr_t *slots[MAX_SLOTS], unbound[MAX_SLOTS];
 static unsigned nr_slots;
 static volatile long sink;
 
-/* The slots of this program that the dynamic linker binds late, with what stands in them now. */
+/* The slots of this program that the dynamic linker binds late, with their current values. */
 static void find_slots(void)
 {
 	const ElfW(Rela) *relocations = NULL;

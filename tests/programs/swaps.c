@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* swaps SECONDS THREADS: threads that sleep 4 ms in turn as body > red > red_leaf and body > blue > blue_leaf: whose stacks differ in
- * nothing but the functions. A stack of which one part was read earlier than the other has the leaf of one under the other. */
+/* swaps SECONDS THREADS: threads that sleep 4 ms in turn as body > red > red_leaf and body > blue > blue_leaf. The two stacks differ
+ * only in the functions. If a profiler reads parts of a stack at different times, the leaf of one appears under the other. */
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 
 static volatile unsigned long sink;
 
-/* By the function's own instruction: its address is in a register, all others of the stack are in memory. */
+/* With the system call in this function: its address is in a register, the rest of the stack is in memory. */
 static inline __attribute__((always_inline)) unsigned long rest(void)
 {
 	const struct timespec time = { 0, 4000000 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* switcher SECONDS: main > scheduler gives the CPU in turn to coroutines whose stacks are made by hand, and differ in what their first
- * function would return to: 0 where the pages end, 0 elsewhere, code that ends the process, and the midst of a function, as what a stack's
- * former owner may have left. Each spins in its leaf under a name of its own for the thread. */
+/* switcher SECONDS: main > scheduler runs coroutines in turn. Their stacks are made by hand and differ in the return address of their
+ * first function: 0 at the end of the pages, 0 elsewhere, code that ends the process, and the middle of a function, as a previous owner
+ * of the stack may leave it. Each sets its own thread name and spins in its leaf. */
 #include <sys/mman.h>
 
 #include "known.h"
@@ -13,7 +13,7 @@
 static void *home, *contexts[NR_COROUTINES];
 static volatile unsigned long sink;
 
-/* Puts callee-saved registers and sp away, and goes on where that was done on the other stack. */
+/* Saves the callee-saved registers and sp, and continues where the other stack did the same. */
 void switch_stacks(void **ret_from, void *to);
 __asm__(".text\n.p2align 4\n.globl switch_stacks\n.type switch_stacks,@function\nswitch_stacks:\n.cfi_startproc\n"
 	"push %rbp\n.cfi_adjust_cfa_offset 8\npush %rbx\n.cfi_adjust_cfa_offset 8\npush %r12\n.cfi_adjust_cfa_offset 8\npush "
@@ -67,7 +67,7 @@ KNOWN static unsigned scheduler(void)
 	return nr;
 }
 
-/* `ret` stands that many words below the end of the pages. */
+/* `ret` is that many words below the end of the pages. */
 static int prepare(unsigned i, void (*body)(void), void *ret, unsigned nr_below)
 {
 	void **at = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* syscalls SECONDS: main > k1 > k2 > reader, which reads /dev/zero all the time: nearly every sample is in the kernel, under
- * libc's read. The chain that is printed ends with reader. */
+/* syscalls SECONDS: main > k1 > k2 > reader, which reads /dev/zero all the time: nearly every sample is in the kernel, under libc's
+ * read. The printed chain ends with reader. */
 #include <fcntl.h>
 
 #include "known.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tails SECONDS: main > outer > first, which becomes second, which becomes third, which calls inner, which becomes leaf. Of what was left
- * by a jump nothing stands on the machine's stack, so the chain that is printed is main > outer > third > leaf. Built with
- * -foptimize-sibling-calls. */
+/* tails SECONDS: main > outer > first, which jumps to second, which jumps to third, which calls inner, which jumps to leaf. A function
+ * left by a jump has no frame on the stack, so the printed chain is main > outer > third > leaf. Built with -foptimize-sibling-calls. */
 #include "known.h"
 
 static volatile unsigned long sink;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* threads SECONDS: the main thread and three others, each with its own name and chain. They begin to spin together. */
+/* threads SECONDS: the main thread and three others, each with its own name and chain. They start to spin together. */
 #include <pthread.h>
 
 #include "known.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Variables of a thread, one per model that they are reached by, and functions that return them: once per library and way of compiling,
- * each with names that begin with MODELS. */
+/* Thread-local variables, one per access model, and functions that return them. Built once per library and way of compiling; all names
+ * begin with MODELS. */
 #include <pthread.h>
 #include <stdint.h>
 
@@ -22,7 +22,7 @@
 		NAME(what) = value;                                    \
 	}
 
-#ifdef MODELS_LARGE /* no room for it in what the C library has left for libraries that come later */
+#ifdef MODELS_LARGE /* too large for the room that the C library keeps for libraries loaded later */
 EXPORT __thread char NAME(filler)[MODELS_LARGE];
 #else
 EXPORT __thread char NAME(filler)[24];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* trial PID HZ LEVELS TRIGGER...: a measurement that takes a stack each time that one of these triggers strikes in process PID, and at HZ
- * ticks a second beside (0: none), with so many levels of working memory
- * more than one. Says "attached" when it has begun, ends when something comes on its standard input, and prints the stacks, folded: of
- * ticks under the name `tick`, of the first trigger `hit0` and so on.
- * Before them comes a line of counters for each trigger and the ticks, and an empty one.
+/* trial PID HZ LEVELS TRIGGER...: a measurement that takes a stack at each hit of these triggers in process PID, and at HZ ticks a
+ * second (0: none), with LEVELS more levels of working memory. Prints "attached" when it has begun, and ends at input on stdin. Then
+ * prints a line of counters for each trigger and the ticks, an empty line, and the folded stacks: of ticks under the name `tick`, of the
+ * first trigger under `hit0`, and so on.
  *   uprobe,FILE,FUNCTION[+OFFSET]  uretprobe,FILE,FUNCTION  usdt,FILE,PROVIDER,NAME  sys_enter,NUMBER  sys_exit,NUMBER  tp_btf,NAME
  *                                  raw_tp,NAME
  *   kprobe,FUNCTION  kretprobe,FUNCTION  fentry,FUNCTION  fexit,FUNCTION */
@@ -31,7 +30,7 @@
 #define MAX_WORDS 4
 #define MAX_REPORT_BYTES (64u << 20)
 #define STEP_MS 20
-#define LAST_STEPS 10 /* what was under way when the triggers were taken away still comes */
+#define LAST_STEPS 10 /* hits still under way when the triggers are removed arrive late */
 
 struct trial {
 	struct account account;
@@ -137,7 +136,7 @@ static int collect(struct trial *trial, struct diag *diag)
 	return err;
 }
 
-/* What is known of the process is loaded before the triggers strike. */
+/* Loads what is known of the process before the triggers can hit. */
 static int observe(struct trial *trial, struct diag *diag)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };

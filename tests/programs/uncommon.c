@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* uncommon SECONDS: main, then functions whose frames have sizes that no other program's have: nothing of it can be unwound by rules that
- * other files brought. */
+/* uncommon SECONDS: main, then functions with frame sizes that no other program has. Unwind rules loaded for other files do not fit
+ * them. */
 #include "known.h"
 
 static volatile unsigned long sink;

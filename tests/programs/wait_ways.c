@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait_ways: a process for each way to wait, all at once, for as many seconds as its argument says. Each has the way's name. On stdout:
- * `way NAME KIND` for those that run, `without NAME` for those that this kernel does not have. */
+/* wait_ways: runs one process for each way to wait, all at once; its argument is the number of seconds. Each process has the way's name.
+ * On stdout: `way NAME KIND` for those that run, `without NAME` for those that this kernel lacks. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@
 #include <unistd.h>
 
 #define LONG_S 1000
-#define FAILED 77 /* the way is not there */
+#define FAILED 77 /* the kernel lacks this way */
 
 static int no(void)
 {
@@ -73,7 +73,7 @@ static void *run_beside(void *arg)
 	return beside->run(beside->arg);
 }
 
-/* In a second thread, which has another name. */
+/* In a second thread, with another name. */
 static pthread_t beside(void *(*run)(void *), void *arg)
 {
 	static struct beside beside;
@@ -512,7 +512,7 @@ static void way_traced(void)
 	raise(SIGUSR1);
 }
 
-/* --- files that tell of something ----------------------------------------------------------------------------------------------------- */
+/* --- files that report events --------------------------------------------------------------------------------------------------------- */
 
 static int open_tty(int *ret_slave)
 {
@@ -730,7 +730,7 @@ static void way_userfault(void)
 	*(volatile char *)memory = 1;
 }
 
-/* getppid waits for a supervisor that never looks. */
+/* getppid waits for a seccomp supervisor that never looks. */
 static void way_seccomp(void)
 {
 	struct sock_filter filter[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waits: waits in known ways and says itself how long. One word tells what it does. On stdout: `log TID NAME FUNCTION NANOSECONDS WAITS`
- * per thread and function that waited in it, as the thread's own clock says. The functions that wait are called nap, take, hear,
- * pause_here, ... and each stands on the stack when it does. */
+/* waits: waits in known ways and reports how long. One word selects the scenario. On stdout: `log TID NAME FUNCTION NANOSECONDS WAITS`
+ * per thread and function that waited in it, by the thread's own clock. The functions that wait are called nap, take, hear, pause_here,
+ * ... and are on the stack during the wait. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -107,7 +107,7 @@ KNOWN static void consume(int round)
 {
 	pthread_mutex_lock(&handover.mutex);
 	atomic_store(&handover.held, round);
-	while (atomic_load(&handover.napping) < round) /* neither waits for the other but where it is said */
+	while (atomic_load(&handover.napping) < round) /* so that they wait only in the logged functions */
 		sched_yield();
 	work(100);
 	release();
@@ -273,7 +273,7 @@ static void say_of(int pid, const char *name, const char *function, uint64_t ns)
 	fflush(stdout);
 }
 
-/* A child that is killed while it waits: nobody switches to it again but to end it. */
+/* A child that is killed while it waits. The kernel switches to it only once more, to end it. */
 static void kill_a_child(void)
 {
 	struct log unused = { 0 };
@@ -290,7 +290,7 @@ static void kill_a_child(void)
 	say_of(pid, "victim", "pause_here", now_ns() - began_ns);
 }
 
-/* One that is stopped for a while, in the middle of a sleep that goes on meanwhile. */
+/* A child that is stopped for a while, during a sleep that continues meanwhile. */
 static void stop_a_child(void)
 {
 	struct log unused = { 0 };
@@ -312,7 +312,7 @@ static void stop_a_child(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* It waits on another CPU than it goes on with, each time. */
+/* It starts each wait on one CPU and resumes on another. */
 static void migrate(void)
 {
 	int nr_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -337,7 +337,7 @@ static void migrate(void)
 	say(&log);
 }
 
-/* Two threads of the same number, one after the other, with a while between them. 77: the kernel does not let us choose a number. */
+/* Two threads with the same tid, one after the other, with a pause between them. 77: the kernel does not let us choose a tid. */
 static void reuse_a_number(void)
 {
 	struct log unused = { 0 };
@@ -368,7 +368,7 @@ static void reuse_a_number(void)
 		}
 		waitpid(pid, NULL, 0);
 		if (turn && pid != first)
-			exit(77); /* somebody was faster */
+			exit(77); /* another thread got it first */
 		first = pid;
 		say_of(pid, turn ? "heir" : "late", "nap", now_ns() - began_ns);
 	}

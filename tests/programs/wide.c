@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wide SECONDS DEPTH: main, then DEPTH functions with frames of 30 to 190 bytes that call each other in no order, then the leaf: one stack,
- * in which addresses come again, but no sequence of them. */
+/* wide SECONDS DEPTH: main, then DEPTH functions with frames of 30 to 190 bytes that call each other in random order, then the leaf. In
+ * this one stack addresses repeat, but no sequence of them does. */
 #include "known.h"
 
 static volatile unsigned long sink;

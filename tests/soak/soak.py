@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""soak.py [SECONDS]: what an always-on sonde must not do: grow. `profile` and `offcpu` side by side with windows, under processes that come and go, each of 300 programs, code that is written anew, and
-libraries that are loaded and unloaded. Memory, descriptors and the kernel's maps are looked at all the time: after a while they stay as they are.
+"""soak.py [SECONDS]: an always-on sonde must not grow. Runs `profile` and `offcpu` side by side with windows, under processes that come and go, each of 300 programs, rewritten code, and
+libraries that are loaded and unloaded. Watches memory, descriptors and the kernel's maps all the time: after a while they must stay constant.
 
-A minute of it is in ./test; ./test --soak takes half an hour."""
+./test runs it for a minute, ./test --soak for half an hour."""
 import os
 import re
 import shutil
@@ -24,7 +24,7 @@ SLACK = {"memory": (16 if SECONDS < 600 else 4) << 20, "descriptors": 16, "maps"
 
 
 def make_programs(folder):
-	"""The same program as so many files: each is another to whoever looks at a file's bytes and build id."""
+	"""Copies of one program, each a different file by its bytes and build id."""
 	source = scratch("brief_one.c")
 	with open(source, "w", encoding="utf-8") as file:
 		file.write("static volatile unsigned long sink;\n__attribute__((noinline)) void spin_for_a_while(void) { for (unsigned long i = 0; i < 2000000; i++) sink += i; }\n"
@@ -50,7 +50,7 @@ def make_library(folder, colour):
 
 
 class Crowd(threading.Thread):
-	"""Starts a process each 20 ms."""
+	"""Starts a process every 20 ms."""
 
 	def __init__(self, paths):
 		super().__init__(daemon=True)
@@ -81,7 +81,7 @@ def family(pid):
 
 
 def figures(pid):
-	"""Memory of its own and its workers', descriptors, and the kernel's maps."""
+	"""Memory of sonde and its workers, descriptors, and the kernel's maps."""
 	memory = sum(int(size) << 10 for one in family(pid) for size in re.findall(r"^Pss:\s+(\d+) kB", read("/proc/%d/smaps_rollup" % one), re.M))
 	infos = [read("/proc/%d/fdinfo/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
 	maps = {re.search(r"^map_id:\s+(\d+)", info, re.M).group(1): int(re.search(r"^memlock:\s+(\d+)", info, re.M).group(1)) for info in infos if "map_id:" in info}
@@ -89,7 +89,7 @@ def figures(pid):
 
 
 class Watched:
-	"""A sonde, and its figures from the end of the warm-up on."""
+	"""A running sonde, and its figures from the end of the warm-up on."""
 
 	def __init__(self, *args):
 		self.args, self.seen = args, []
@@ -105,7 +105,7 @@ class Watched:
 		return err
 
 	def growth(self):
-		"""What grows: more at any time of the last third than it ever was in the first."""
+		"""The figures that grow: larger at any time of the last third than ever in the first."""
 		tenth, third = max(1, len(self.seen) // 10), max(1, len(self.seen) // 3)
 		print("# %s: memory in MiB, the most in each tenth: %s" % (self.args[0], " ".join("%.1f" % (max(look["memory"] for look in self.seen[at:at + tenth]) / 2**20) for at in range(0, len(self.seen), tenth))))
 		grown = []
