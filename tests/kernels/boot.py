@@ -161,7 +161,7 @@ def exact(release):
 
 def command(release):
 	"""A dynamic program from its first instruction on. Its start is slow in QEMU and not under test;
-at its end it has no user side any more."""
+	at its end it has no user side any more."""
 	chain = ["main"] + ["f%d" % (i % 10) for i in range(DEPTH)] + ["leaf"]
 	stacks = [stack for stack in stacks_of(guest(release).step("command", 0), "chain")
 		if "do_exit" not in stack.kernel and not (stack.user and stack.user[0].startswith("[no unwind info: ld-linux"))]

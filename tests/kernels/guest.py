@@ -56,7 +56,7 @@ def mirror(archive):
 
 def apt(private, arch, tool, *args):
 	"""apt with sources and state of its own; the machine's are not touched. The machine's apt configuration is kept for its proxy and certificates, without which
-downloads fail on some machines."""
+	downloads fail on some machines."""
 	options = ["Dir::Etc::SourceList=%s/sources.list" % private, "Dir::Etc::SourceParts=/dev/null", "Dir::State=%s/state" % private,
 		"Dir::State::status=%s/status" % private, "Dir::Cache=%s/cache" % private, "APT::Architecture=" + arch, "APT::Architectures=" + arch,
 		"APT::Sandbox::User=root", "Acquire::Languages=none"]
@@ -64,7 +64,7 @@ downloads fail on some machines."""
 
 
 def prefix(suite, arch):
-	"""Names a lock or folder in the cache."""
+	"""The prefix of names in the cache."""
 	return suite if arch == "amd64" else "%s-%s" % (suite, arch)
 
 

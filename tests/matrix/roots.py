@@ -41,7 +41,7 @@ def unpack(folder, suite, packages, with_security):
 
 def root(suite, packages):
 	"""Skips the test when the mirror does not have it (any more). A suite at the end of its life first loses single packages of
-its security updates, so the second attempt leaves these out."""
+	its security updates, so the second attempt leaves these out."""
 	if os.geteuid() != 0:
 		skip("not root")
 	packages = sorted(packages)
@@ -60,7 +60,7 @@ its security updates, so the second attempt leaves these out."""
 
 class Inside:
 	"""A program in a root, by chroot: .pid is the program's own, .process is Popen's. /proc is mounted, /tmp is new and empty, /mnt is `share`.
-All mounts are in a mount namespace of its own and vanish with it; the root stays unchanged. With `own_pids` it is pid 1 of a pid namespace."""
+	All mounts are in a mount namespace of its own and vanish with it; the root stays unchanged. With `own_pids` it is pid 1 of a pid namespace."""
 
 	def __init__(self, folder, argv, share=None, own_pids=False, env=None, **kwargs):
 		script = 'set -e; mount -t proc proc "$1/proc"; mount -t tmpfs -o mode=1777 tmp "$1/tmp"; [ -z "$2" ] || mount --bind "$2" "$1/mnt"; '
