@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""summary.py BUILD:SUITE...: adds up what `meson test` wrote down. A program that speaks TAP counts by its parts, another as one test;
-a test that did not come to its turn counts as failed, and so does a suite without tests. The last line is for machines."""
+"""summary.py BUILD:SUITE...: adds up the results that `meson test` wrote. A program that speaks TAP counts by its parts, another as one test;
+a test that did not run counts as failed, and so does a suite without tests. The last line is for machines."""
 import glob
 import json
 import os
@@ -16,7 +16,7 @@ def read_log(build):
 	entries = []
 	for path in sorted(glob.glob(os.path.join(build, "meson-logs", "testlog*.json"))):
 		with open(path, encoding="utf-8", errors="backslashreplace") as file:
-			entries += [json.loads(line) for line in file if line.endswith("\n") and line.strip()] # a meson that was killed may leave half a line
+			entries += [json.loads(line) for line in file if line.endswith("\n") and line.strip()] # a killed meson may leave half a line
 	return entries
 
 
@@ -30,7 +30,7 @@ def tests_of(build, suite):
 
 
 def parts_of(entry):
-	"""(name, passed|failed|skipped, reason or what it said) of each part."""
+	"""(name, passed|failed|skipped, reason or output) of each part."""
 	parts, said_of_it = [], False
 	for line in (entry.get("stdout") or "").splitlines():
 		match = re.match(r"(not )?ok\b\s*\d*\s*(?:-\s*)?(.*)", line)
@@ -40,14 +40,14 @@ def parts_of(entry):
 			said_of_it = bool(match.group(1)) and not skipped # cmocka's skips are "not ok"
 			parts.append([name, "failed" if said_of_it else "skipped" if skipped else "passed", skipped.group(1) if skipped else ""])
 		elif line.startswith(AGAIN):
-			said_of_it = False # of the next one
+			said_of_it = False # comments from here on are the next part's
 		elif said_of_it and line.startswith("#"):
 			parts[-1][2] += "\n    " + line.lstrip("# ")
 	return parts
 
 
 def name_of(entry):
-	"""Of `project:suite / name`."""
+	"""The name in `project:suite / name`."""
 	return entry["name"].rpartition(" / ")[2]
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test file registers functions with @test and ends with run_tests(): TAP on stdout, which meson and tests/summary.py count.
-A test fails by an exception (check), is skipped by skip(reason), and may return a note that is shown. Arguments of the file select tests
-by a part of their name. A test that hangs fails after its seconds and the next one has its turn, also where what it waits for cannot be killed.
+A test fails by an exception (check), is skipped by skip(reason), and may return a note, which is printed. Arguments of the file select tests
+by a part of their name. A test that hangs fails after its timeout and the next one runs, even if what it waits for cannot be killed.
 
-Many tests count what a machine does in real time. On a virtual machine whose host takes the processors away meanwhile (`steal` in
-/proc/stat) they say nothing: one that failed while more than 1 % of the time was taken is run again, at most twice, and that is shown.
-Where SONDE_TEST_TURNS names a file, test files run side by side; a test that failed beside others is run once more while all others wait, and that
-is shown, too. One that is marked @alone has the machine for itself from the start."""
+Many tests measure a machine in real time. On a virtual machine whose host steals processor time (`steal` in
+/proc/stat) they prove nothing: one that failed while more than 1 % of the time was stolen is run again, at most twice, and the output says so.
+Where SONDE_TEST_TURNS names a file, test files run side by side. A test that failed beside others is run once more while all others wait; the output
+says so, too. A test marked @alone has the machine for itself from the start."""
 import contextlib
 import fcntl
 import os
@@ -17,12 +17,12 @@ import traceback
 
 from watch import descendants
 
-TEST_SECONDS = 150 # what a test may take
-AGAIN_SECONDS = 15 # until it is told once more, when it waits again on its way out
+TEST_SECONDS = 150 # a test's timeout
+AGAIN_SECONDS = 15 # until it is interrupted again, if it still waits during its cleanup
 
 
 class Skip(Exception):
-	"""The test cannot say anything here; the text says why."""
+	"""The test cannot decide anything here; the text says why."""
 
 
 class Failure(Exception):
@@ -30,7 +30,7 @@ class Failure(Exception):
 
 
 class Late(Failure):
-	"""The test did not come to its end."""
+	"""The test did not finish."""
 
 
 def skip(reason):
@@ -65,7 +65,7 @@ def comment(text):
 
 
 def stolen_seconds():
-	"""The processor time that the host has kept from this machine since it began."""
+	"""The processor time that the host has stolen from this machine since boot."""
 	with open("/proc/stat", encoding="ascii") as file:
 		fields = file.readline().split()
 	return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0.0
@@ -73,7 +73,7 @@ def stolen_seconds():
 
 @contextlib.contextmanager
 def turn(is_alone):
-	"""Beside those of other files, or when none of them runs. Who waits for that keeps the gate shut, so that no others begin."""
+	"""Runs a test beside those of other files, or when none of them runs. The waiter for the latter holds the gate, so that no others start."""
 	path = os.environ.get("SONDE_TEST_TURNS")
 	if not path:
 		yield
@@ -86,7 +86,7 @@ def turn(is_alone):
 
 
 def in_time(function, seconds):
-	"""The function's note. When its time is up, what it started is killed; where it waits all the same, it is told again."""
+	"""Returns the function's note. After the timeout its descendants are killed; if it still waits, it is interrupted again."""
 	def hangs(*_):
 		left = descendants(os.getpid())
 		text = "\n".join(["not at its end after %d s; what runs:" % seconds, *map(str, left)])
@@ -103,7 +103,7 @@ def in_time(function, seconds):
 
 
 def call_alone(function, seconds, tries=3):
-	"""The function's note; called again when it fails while the host takes processor time."""
+	"""Returns the function's note. Calls it again when it fails while the host steals processor time."""
 	began, stolen = time.monotonic(), stolen_seconds()
 	try:
 		return in_time(function, seconds)
@@ -118,7 +118,7 @@ def call_alone(function, seconds, tries=3):
 
 
 def call(function, seconds):
-	"""The function's note; called again when it fails beside others."""
+	"""Returns the function's note. Calls it again when it fails beside others."""
 	is_alone = getattr(function, "alone", False) or "SONDE_TEST_TURNS" not in os.environ
 	if not is_alone:
 		try:
@@ -149,7 +149,7 @@ def run_one(number, name, function, seconds):
 
 
 def run_tests(seconds=TEST_SECONDS):
-	signal.signal(signal.SIGHUP, signal.SIG_DFL) # as a shell starts programs, also where nohup started us
+	signal.signal(signal.SIGHUP, signal.SIG_DFL) # as a shell starts programs, even if nohup started us
 	signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)) # so that atexit and the context managers clean up
 	chosen = [f for f in TESTS if not sys.argv[1:] or any(part in f.__name__ for part in sys.argv[1:])]
 	print("1..%d" % len(chosen), flush=True)

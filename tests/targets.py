@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""targets.py BUILD WHAT...: what has to be built, for ninja. WHAT: a suite, for what its tests need; or `product`, for all that is no part of the tests."""
+"""targets.py BUILD WHAT...: lists for ninja what to build. WHAT: a suite, for what its tests need; or `product`, for everything that is not part of the tests."""
 import json
 import os
 import sys

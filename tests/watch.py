@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""watch.py SECONDS COMMAND...: runs the command and ends as it does, but not later than this. Then it says what still runs, and asks the command to end
-(`meson test` writes down what it has so far); what is left is killed, and what cannot be killed, because the kernel does not come back from what it
-does there, is told and not waited for. Exit status 124, as of timeout(1). Touches only what the command started."""
+"""watch.py SECONDS COMMAND...: runs the command and ends as it does, but not later than this. Then it reports what still runs, and asks the command to end
+(`meson test` then writes its results so far). What remains is killed. What cannot be killed, because it is stuck in the kernel,
+is reported and not waited for. Exit status 124, as of timeout(1). Touches only what the command started."""
 import ctypes
 import os
 import signal
@@ -16,7 +16,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class Process:
-	"""What /proc says of a process."""
+	"""A process, as /proc describes it."""
 
 	def __init__(self, pid):
 		with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
@@ -45,7 +45,7 @@ class Process:
 
 
 def descendants(pid):
-	"""The processes below this one, parents first, without those that have ended."""
+	"""The descendants of this process, parents first, without those that have ended."""
 	children = {}
 	for name in os.listdir("/proc"):
 		try:
@@ -63,7 +63,7 @@ def descendants(pid):
 
 
 def reap(command):
-	"""Of those that lost their parent we are the parent now."""
+	"""Reaps ended children, including orphans, whose parent is now this process."""
 	try:
 		while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
 			if command and ended.si_pid == command.pid:
@@ -83,7 +83,7 @@ def ends_within(command, seconds):
 
 
 def end(command):
-	"""Asks, then kills; those that are still there. The command is None when we were ended just when we started it."""
+	"""Asks, then kills; returns the survivors. The command is None when we were ended just as we started it."""
 	if command and command.returncode is None:
 		command.terminate()
 		ends_within(command, ASK_SECONDS)
@@ -110,7 +110,7 @@ def stopped(signo, _):
 
 
 def watch(seconds, argv):
-	"""The status that the command ends with, 124 when it does not."""
+	"""Returns the command's exit status, 124 when it does not end."""
 	if seconds <= 0:
 		say("no time is left for: " + " ".join(argv), [])
 		return 124
@@ -131,7 +131,7 @@ def watch(seconds, argv):
 def main(seconds, *argv):
 	signal.signal(signal.SIGTERM, stopped)
 	signal.signal(signal.SIGHUP, stopped)
-	signal.signal(signal.SIGINT, lambda *_: None) # a terminal sends it to the command as well, which knows what to do
+	signal.signal(signal.SIGINT, lambda *_: None) # a terminal sends it to the command as well, which handles it
 	sys.exit(watch(float(seconds), argv))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""That the tests end whatever hangs: tests/watch.py and tests/tap.py on programs that do not end, some of which cannot be killed; and that tests/summary.py
-says what did not run."""
+"""The tests end whatever hangs: tests/watch.py and tests/tap.py on programs that do not end, some of which cannot be killed. tests/summary.py
+reports what did not run."""
 import contextlib
 import json
 import os
@@ -19,9 +19,9 @@ from watch import descendants # noqa: E402
 
 
 def python(*argv, seconds=60, env=None):
-	"""(status, stdout and stderr, seconds) of a script, which must not have hung."""
+	"""Runs a script, which must not hang: (status, stdout and stderr, seconds)."""
 	began = time.monotonic()
-	with tempfile.TemporaryFile("w+") as out: # no pipe: what cannot be killed would hold it
+	with tempfile.TemporaryFile("w+") as out: # no pipe: an unkillable process would hold it open
 		process = subprocess.Popen([sys.executable, *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env) # pylint: disable=consider-using-with
 		try:
 			status = process.wait(seconds)
@@ -57,7 +57,7 @@ def wait_until(condition, seconds=10):
 
 @contextlib.contextmanager
 def in_the_kernel():
-	"""A command that cannot be killed until this ends: it writes to a file system that is frozen."""
+	"""A command that cannot be killed until this ends: it writes to a frozen file system."""
 	with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
 		image, mounted = os.path.join(folder, "image"), os.path.join(folder, "mounted")
 		command = ["mkdir", os.path.join(mounted, "never")]
@@ -86,7 +86,7 @@ def status_is_passed_on():
 
 @test
 def what_does_not_end_is_ended():
-	"""Also what ignores signals, is in another session, or lost its parent; nobody else."""
+	"""Even a process that ignores signals, is in another session, or lost its parent is ended; no other process is."""
 	with subprocess.Popen(["sleep", "71.5"]) as other:
 		try:
 			status, said, seconds = watched(2, "sh", "-c", "trap '' TERM; setsid sh -c 'trap \"\" TERM HUP; sleep 71.25; :' & (sh -c 'sleep 71.25; :' &); sleep 71.125; exit 0")
@@ -100,7 +100,7 @@ def what_does_not_end_is_ended():
 
 @test
 def it_is_asked_first():
-	"""`meson test` then writes down what it has."""
+	"""The command gets SIGTERM first; `meson test` then writes its results so far."""
 	status, said, _ = watched(1, "sh", "-c", "trap 'echo asked; exit 0' TERM; while :; do sleep 0.1; done")
 	check(status == 124 and "asked" in said, said)
 
@@ -167,7 +167,7 @@ def comes_next():
 
 @test
 def a_test_that_fails_beside_others_is_run_alone():
-	"""Two files side by side: the second's failure goes away only when the first has ended its test; one that always fails still does."""
+	"""Two files run side by side: the second's failure disappears only when the first has ended its test; a test that always fails still fails."""
 	with tempfile.TemporaryDirectory() as folder:
 		marker, env = os.path.join(folder, "busy"), {**os.environ, "SONDE_TEST_TURNS": os.path.join(folder, "turns")}
 		noisy = subprocess.Popen([sys.executable, tap_file(folder, """
@@ -233,7 +233,7 @@ with open(build + "/meson-logs/" + log + ".json", "w") as file:
 
 
 def whole(bpf, **env):
-	"""./test with a build that does nothing, and with a meson whose bpf suite ends so."""
+	"""Runs ./test with a build that does nothing, and with a meson whose bpf suite ends with this result."""
 	with tempfile.TemporaryDirectory() as folder:
 		for name in ("test", "tests/watch.py", "tests/summary.py"):
 			os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)

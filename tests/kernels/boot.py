@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """boot.py [--one] [PART OF A NAME...]: sonde on the kernels of Debian 11, 12 and 13 (5.10, 6.1, 6.12) in QEMU, on workloads whose true stack is known: other
-kernel, other types, same programs. --one: the oldest alone, or the next where the mirror does not have it. What cannot be had is skipped, and says so."""
+kernel, other types, same programs. --one: only the oldest, or the next one where the mirror lacks it. What is not available is skipped, with the reason."""
 import json
 import os
 import re
@@ -122,11 +122,11 @@ step no_btf /sonde profile -f 1
 step no_btf_doctor /sonde doctor
 """ % (DEPTH, DEPTH, DEEP, DEPTH, " ".join(trigger for trigger, _ in TRIGGERS), DEPTH, DEPTH, DEPTH)
 booted = {}
-again = set() # of the kernels, those that were booted twice
+again = set() # the kernels that were booted twice
 
 
 def guest(release):
-	"""Each kernel is booted once, for all of its tests; where it cannot be, they say the same."""
+	"""Each kernel boots once, for all of its tests. If it cannot boot, they all give the same reason."""
 	need_bpf()
 	if release not in booted:
 		try:
@@ -151,7 +151,7 @@ def stacks_of(step, comm):
 
 
 def exact(release):
-	"""A static program that ran before."""
+	"""A static program that was already running."""
 	chain = parse_chains(guest(release).step("chain").out)["chain-static"]
 	check(len(chain) == DEPTH + 2, "the workload did not print its chain")
 	stacks = stacks_of(guest(release).step("exact", 0), "chain-static")
@@ -160,7 +160,7 @@ def exact(release):
 
 
 def command(release):
-	"""A dynamic program from its first instruction on. Its start is slow in QEMU, and not what is asked here;
+	"""A dynamic program from its first instruction on. Its start is slow in QEMU and not under test;
 	at its end it has no user side any more."""
 	chain = ["main"] + ["f%d" % (i % 10) for i in range(DEPTH)] + ["leaf"]
 	stacks = [stack for stack in stacks_of(guest(release).step("command", 0), "chain")
@@ -184,7 +184,7 @@ def syscalls(release):
 
 
 def io_workers(release):
-	"""They are threads of the process, and have no user side: no frames of it are made up."""
+	"""They are threads of the process and have no user side: no user frames are made up."""
 	stacks = [stack for stack in parse_folded(guest(release).step("io_workers", 0).out) if {"io_wqe_worker", "io_wq_worker", "io_sq_thread"} & set(stack.kernel)]
 	check(total(stacks) >= 20, lambda: str(guest(release).step("io_workers")))
 	check(not any(stack.user for stack in stacks), lambda: "\n".join(map(str, stacks[:10])))
@@ -192,7 +192,7 @@ def io_workers(release):
 
 
 def deep(release):
-	"""The root end and the leaf end of a recursion that is deeper than what is kept, on all kernels alike."""
+	"""The root end and the leaf end of a recursion that is deeper than the limit, the same on all kernels."""
 	chain = parse_chains(guest(release).step("deep_chain").out)["chain-static"]
 	check(len(chain) == DEEP + 2, "the workload did not print its chain")
 
@@ -224,7 +224,7 @@ def asked(stacks, leaf):
 
 
 def short_lived(step, comm, leaf, chain):
-	"""A stack that says nothing of being incomplete is the chain; and most are complete, though user space is twenty times slower in QEMU."""
+	"""A stack without a mark for missing frames is the chain. Most are complete, though user space is twenty times slower in QEMU."""
 	known = asked(stacks_of(step, comm), leaf)
 	whole = [stack for stack in known if not is_marked(stack)]
 	check_exact(whole, lambda stack: chain_error(stack, chain), minimum=0.99, at_least=50)
@@ -241,7 +241,7 @@ def executed(release):
 
 
 def perl(release):
-	"""The programs of a runtime are loaded while sampling, and tail-called; its frames stand among the native ones."""
+	"""The programs of a runtime are loaded while sampling, and tail-called; its frames are among the native ones."""
 	stacks = stacks_of(guest(release).step("perl", 0), "perl")
 
 	def error_of(stack):
@@ -258,7 +258,7 @@ def perl(release):
 
 
 def triggers(release):
-	"""Of every kind at once: each hit is counted, and has the stack that the program says."""
+	"""Triggers of every kind at once: each hit is counted, and has the stack that the program printed."""
 	out = guest(release).step("trial", 0).out
 	check(out.startswith("attached\n"), lambda: str(guest(release).step("trial_err")))
 	report, ways = Report(out.partition("\n")[2]), ways_of(guest(release).step("ways").out)
@@ -267,7 +267,7 @@ def triggers(release):
 
 
 def verifier(release):
-	"""The programs of all runtimes load, and take as little there."""
+	"""The programs of all runtimes load, and need little time for it."""
 	out = guest(release).step("verifier", 0).out
 	return ", ".join("%s %s" % (line.split()[0], line.split()[2]) for line in out.splitlines() if "walk_runtime" in line)
 
@@ -286,7 +286,7 @@ def run_queue(release):
 
 
 def all_time(release):
-	"""Of each of four threads the same time; who sleeps is blocked, who spins is not."""
+	"""Each of four threads gets the same time; a sleeping thread is blocked, a spinning one is not."""
 	if release == "5.10":
 		check("5.12 or newer is needed" in guest(release).step("wall", 4).err, lambda: str(guest(release).step("wall")))
 		return None
@@ -317,7 +317,7 @@ def waits(release):
 
 
 def late_cpu(release):
-	"""A CPU that comes online while sonde runs, goes and comes back: what runs there alone is sampled, with whole stacks, also of a process that starts there."""
+	"""A CPU that comes online while sonde runs, goes offline and returns: what runs only there is sampled, with whole stacks, also a process that starts there."""
 	step, notes = guest(release).step("late", 0), []
 	for name, comm in (("late_chain", "chain"), ("back_chain", "chain-static")):
 		chain = parse_chains(guest(release).step(name, 0).out)[comm]
@@ -346,7 +346,7 @@ def doctor(release):
 	report = json.loads(guest(release).step("doctor", 0).out)
 	verdicts = {verb["verb"]: verb["verdict"] for verb in report["verbs"]}
 	check(verdicts["profile"].startswith("works"), "profile: %s" % verdicts["profile"])
-	old = release == COUNTED_AS_LOCKED # before 5.12 there is no memory of a thread's own
+	old = release == COUNTED_AS_LOCKED # before 5.12 memory is not accounted to each thread
 	want = ["kernel-cannot", "kernel-cannot", "works-with-less"] if old else ["works"] * 3
 	check([verdicts[verb] for verb in ("offcpu", "wall", "runq")] == want, lambda: str(verdicts))
 
@@ -358,7 +358,7 @@ def without_type_information(release):
 
 
 def limited(release):
-	"""Without CAP_SYS_RESOURCE: where maps count as locked memory there is not enough of it. The kernel gives it back some time after a run, so it may all be used up already, as it is beside another one."""
+	"""Without CAP_SYS_RESOURCE: where maps count as locked memory the limit is too low. The kernel releases it some time after a run, so it may be used up already, as it is beside another run."""
 	for name in ("limited", "limited_beside"):
 		if release == COUNTED_AS_LOCKED:
 			check("locked memory" in guest(release).step(name, 1).err, lambda: str(guest(release).step(name))) # pylint: disable=cell-var-from-loop
@@ -373,7 +373,7 @@ def register(release, function):
 
 	def run_it():
 		tries.append(release)
-		if len(tries) > 1 and release not in again: # run once more: what the guest said will not change
+		if len(tries) > 1 and release not in again: # run once more: the guest's output will not change
 			again.add(release)
 			booted.pop(release, None)
 		return function(release)
@@ -389,7 +389,7 @@ def can_have(release):
 
 
 def chosen():
-	"""With --one up to the first that can be had: those before it tell why not."""
+	"""With --one up to the first available kernel: those before it report why they are not."""
 	releases = list(KERNELS)
 	if "--one" not in sys.argv[1:]:
 		return releases
@@ -402,4 +402,4 @@ def chosen():
 for one in chosen():
 	for each in (exact, syscalls, io_workers, command, deep, perl, triggers, verifier, forked, executed, run_queue, all_time, waits, late_cpu, late_queue, ends, doctor, without_type_information, limited):
 		register(one, each)
-run_tests(seconds=500) # the first of each kernel fetches and boots it
+run_tests(seconds=500) # the first test of each kernel fetches and boots it

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Counters on a PMU that works: an arm64 guest in QEMU (Debian 13's kernel, a Cortex-A57), which counts each emulated instruction. `sonde stat` without the rest of sonde, and the
-library, cross-compiled, on loops whose instructions are known by the loop's length: twice as many turns, twice as many instructions."""
+library, cross-compiled, on loops whose instructions are known from the loop's length: twice as many turns, twice as many instructions."""
 import glob
 import json
 import os
@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from guest import Guest, image # noqa: E402
 from harness import ROOT, SOURCES, Failure, Skip, check, check_equal, find_tool, run, run_tests, scratch, skip, test # noqa: E402
 
-PERIOD = 5000000 # QEMU sees an overflow at the next tick of the guest's clock, which comes each 2 million instructions
+PERIOD = 5000000 # QEMU sees an overflow at the next tick of the guest's clock, one every 2 million instructions
 EVENTS = "cycles,instructions,page-faults,task-clock"
 SCRIPT = """
 ls /sys/bus/event_source/devices > /devices
@@ -60,7 +60,7 @@ def boot():
 
 
 def guest():
-	"""Booted once, for all tests; where it cannot be, they say the same."""
+	"""The guest boots once, for all tests. If it cannot boot, they all give the same reason."""
 	if not booted:
 		try:
 			booted.append(boot())
@@ -124,7 +124,7 @@ def group():
 
 @test
 def more_than_the_pmu_has():
-	"""Each was counted for a part of the time, and is estimated for all of it."""
+	"""Each counter runs for a part of the time; its value is scaled to all of it."""
 	events = report_of("crowd")["events"]
 	check(any(event["scaled"] for event in events) and all(0 < event["running_ns"] <= event["enabled_ns"] for event in events), str(events))
 	values = [event["value"] for event in events]
@@ -157,7 +157,7 @@ def repeats():
 
 @test
 def missing():
-	"""What this processor lacks is said; the others count."""
+	"""Events that this processor lacks are reported; the others count."""
 	text = guest().step("missing", 0).err
 	check("the processors of this machine do not count 'ref-cycles'" in text and re.search(r"\d{6,} +instructions", text), text)
 
@@ -179,7 +179,7 @@ def library_counts():
 @test
 def library_group():
 	values = library("group_read")
-	check(values["value0"] == values["value1"] == values["value2"] > 15e6, str(values)) # one moment, one event: the same
+	check(values["value0"] == values["value1"] == values["value2"] > 15e6, str(values)) # the same event at the same moment: the same value
 
 
 @test
@@ -209,4 +209,4 @@ def library_threads():
 	check(max(own) < 1.5 * min(own) and min(own) > 15e6 and values["all"] >= sum(own), str(values))
 
 
-run_tests(seconds=400) # the first fetches a kernel and boots it
+run_tests(seconds=400) # the first test fetches a kernel and boots it

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another kernel in QEMU: gets Debian's package of it, unpacks it (it is never installed; the image is kept in ~/.cache/sonde-tests), boots it with
-programs of this machine, runs commands there and hands back how each ended."""
+"""Another kernel in QEMU: downloads Debian's package of it and unpacks it (it is never installed; the image is kept in ~/.cache/sonde-tests). Boots it with
+programs of this machine, runs commands there and returns how each ended."""
 import glob
 import os
 import re
@@ -14,7 +14,7 @@ from harness import check, clip, find_tool, run, scratch, skip # noqa: E402
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests")
 
-# QEMU's machine, without KVM. amd64: without cmpxchg16b, which QEMU 7.2 sometimes emulates wrongly: then the kernel dies of a double fault. arm64: this processor has a PMU,
+# QEMU's machine, without KVM. amd64: without cmpxchg16b. QEMU 7.2 sometimes emulates it wrongly, and the kernel dies of a double fault. arm64: this processor has a PMU,
 # which counts instructions when QEMU does (-icount: two nanoseconds each, so that its cycles, one a nanosecond, are another number).
 MACHINES = {
 	"amd64": "qemu-system-x86_64 -accel tcg -cpu max,-cx16 -m 1024 -smp 2 -append 'console=ttyS0 quiet panic=-1'",
@@ -45,7 +45,7 @@ wait_for() {
 
 
 def mirror(archive):
-	"""Where this machine gets Debian's `archive` from, or would; its own suite is not the one that we want."""
+	"""The mirror from which this machine gets Debian's `archive`, or would; its own suite is not the one wanted here."""
 	uris = run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]).out.split()
 	for uri in uris:
 		match = re.fullmatch(r"(.*/)debian(-security)?/?", uri)
@@ -55,8 +55,8 @@ def mirror(archive):
 
 
 def apt(private, arch, tool, *args):
-	"""apt with sources and state of its own; the machine's are not touched. Without the machine's proxy and certificates it would not work
-	everywhere, so its configuration is kept."""
+	"""apt with sources and state of its own; the machine's are not touched. The machine's apt configuration is kept for its proxy and certificates, without which
+	downloads fail on some machines."""
 	options = ["Dir::Etc::SourceList=%s/sources.list" % private, "Dir::Etc::SourceParts=/dev/null", "Dir::State=%s/state" % private,
 		"Dir::State::status=%s/status" % private, "Dir::Cache=%s/cache" % private, "APT::Architecture=" + arch, "APT::Architectures=" + arch,
 		"APT::Sandbox::User=root", "Acquire::Languages=none"]
@@ -64,12 +64,12 @@ def apt(private, arch, tool, *args):
 
 
 def prefix(suite, arch):
-	"""Of names in the cache."""
+	"""The prefix of names in the cache."""
 	return suite if arch == "amd64" else "%s-%s" % (suite, arch)
 
 
 def keep(path, name):
-	"""In the cache, whole or not at all; the path there."""
+	"""Puts a file into the cache, whole or not at all; returns its path."""
 	os.makedirs(CACHE, exist_ok=True)
 	kept = os.path.join(CACHE, name)
 	shutil.copy(path, kept + ".part")
@@ -78,7 +78,7 @@ def keep(path, name):
 
 
 def unpack(private, arch, name, pattern):
-	"""The only file of a package that the pattern fits."""
+	"""The only file of a package that matches the pattern."""
 	fetched = apt(private, arch, "apt-get", "download", name)
 	packages = glob.glob(os.path.join(private, name + "_*.deb"))
 	if fetched.code or not packages:
@@ -91,7 +91,7 @@ def unpack(private, arch, name, pattern):
 
 
 def download(archive, suite, arch):
-	"""The suite's newest cloud kernel (its package depends on that) as an unpacked vmlinuz in the cache; its path. For another processor with a busybox beside it."""
+	"""Unpacks the vmlinuz of the suite's newest cloud kernel (its package depends on that) into the cache; returns its path. For another processor with a busybox beside it."""
 	private, package = scratch("apt-" + prefix(suite, arch)), "linux-image-cloud-" + arch
 	for folder in ("state/lists/partial", "cache/archives/partial"):
 		os.makedirs(os.path.join(private, folder))
@@ -119,7 +119,7 @@ def image(archive, suite, arch="amd64"):
 
 
 def copy_with_libraries(program, target, folder):
-	"""The program, its loader and its libraries, at the paths where they are looked for."""
+	"""The program, its loader and its libraries, at the paths where the loader looks for them."""
 	shutil.copy(program, os.path.join(folder, target))
 	for path in re.findall(r"(/\S+) \(0x", run(["ldd", program]).out):
 		copied = os.path.join(folder, path.lstrip("/"))
@@ -128,7 +128,7 @@ def copy_with_libraries(program, target, folder):
 
 
 def make_initrd(programs, script, busybox):
-	"""`programs`: name in the guest's root -> program of ours."""
+	"""`programs`: name in the guest's root -> our program."""
 	folder = scratch("initrd")
 	shutil.rmtree(folder, True)
 	for name in ("bin", "proc", "sys", "dev", "tmp"):
@@ -156,15 +156,15 @@ class Step:
 
 
 class Guest:
-	"""Boots; .release, and .steps: name -> Step."""
+	"""Boots a kernel; .release, and .steps: name -> Step."""
 
 	def __init__(self, kernel, programs, script, arch="amd64"):
-		"""For another processor the programs are static, and busybox lies beside the kernel."""
+		"""For another processor the programs are static, and busybox is in the kernel's folder."""
 		self.steps = {}
 		busybox = find_tool("busybox") if arch == "amd64" else kernel.partition("-vmlinuz-")[0] + "-busybox"
 		command = shlex.split(MACHINES[arch] + " -nographic -no-reboot -nic none")
 		result = run([*command, "-kernel", kernel, "-initrd", make_initrd(programs, script, busybox)], timeout=TIMEOUT)
-		release = re.search(r"@kernel (\S+)", result.out) # not always at the begin of a line: the firmware and the kernel print, too
+		release = re.search(r"@kernel (\S+)", result.out) # not always at the start of a line: the firmware and the kernel print, too
 		check(release and "\n@end" in result.out, lambda: "the guest did not get through:\n%s" % clip(result.out[-4000:], 4000))
 		self.release, step = release.group(1), None
 		for line in result.out.replace("\r", "").splitlines():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""loads.py: the programs that the oldest kernel (boot.py --one) has no use for, on the one of Debian 12: it believes less than newer ones, rounds stacks up, and is what most people have."""
+"""loads.py: the programs that the oldest kernel (boot.py --one) does not use, on Debian 12's kernel. Its verifier is stricter than newer ones, it rounds stacks up, and most people have it."""
 import os
 import sys
 

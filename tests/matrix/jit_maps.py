@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names of JIT code by perf maps and jitdumps, of all runtimes that write them and can be had: a program whose chain of calls is known spins in its
-innermost function, and at least 99 % of its samples must be that chain, in one piece from the process's first frame on. How a runtime spells a name
-differs from version to version; what is compared is the function's own name, taken out by a pattern."""
+"""Names of JIT code by perf maps and jitdumps, of all available runtimes that write them: a program with a known chain of calls spins in its
+innermost function, and at least 99 % of its samples must be that chain, in one piece from the process's first frame on. The spelling of a name
+differs from version to version; a pattern extracts the function's own name for the comparison."""
 import glob
 import os
 import re
@@ -25,7 +25,7 @@ def write(name, text):
 
 
 class Spinner:
-	"""A runtime with a program that says "ready" when its code is compiled; leaves no map behind."""
+	"""A runtime with a program that prints "ready" when its code is compiled; leaves no map behind."""
 
 	def __init__(self, argv, **kwargs):
 		self.argv, self.kwargs = [str(word) for word in argv], kwargs
@@ -54,7 +54,7 @@ def profiled(pid, *options, seconds=3):
 
 
 def chain_check(pattern, first="_start"):
-	"""Tells of a stack whether it begins with `first` and its functions, by the pattern's group, are the chain."""
+	"""Returns a function: whether a stack begins with `first` and its functions, by the pattern's group, are the chain."""
 	def error_of(stack):
 		names = [match.group(1) for match in map(re.compile(pattern).match, stack.user) if match]
 		if not stack.user or not stack.user[0].startswith(first):
@@ -64,7 +64,7 @@ def chain_check(pattern, first="_start"):
 
 
 def spinning(stacks):
-	"""Of the thread that the program runs in: others compile and collect meanwhile."""
+	"""Samples of the thread that runs the program: others compile and collect garbage meanwhile."""
 	busiest = max({stack.comm for stack in stacks}, key=lambda comm: sum(stack.count for stack in stacks if stack.comm == comm))
 	return [stack for stack in stacks if stack.comm == busiest]
 
@@ -73,7 +73,7 @@ def check_spinner(argv, pattern, seconds=3, first="_start", busy="", **kwargs):
 	need_bpf()
 	with Spinner(argv, **kwargs) as program:
 		stacks = spinning(profiled(program.pid, seconds=seconds))
-	if busy: # what else the thread does is not the program's
+	if busy: # other work of the thread is not the program's
 		check(sum(stack.count for stack in stacks if busy in ";".join(stack.user)) > total(stacks) * 0.9, lambda: "\n".join(map(str, stacks[:10])))
 		stacks = [stack for stack in stacks if busy in ";".join(stack.user)]
 	return "%.2f %% of %d samples" % (100 * check_exact(stacks, chain_check(pattern, first), at_least=50), total(stacks))
@@ -93,7 +93,7 @@ console.log("ready");
 for (const begin = Date.now(); Date.now() - begin < 60000;) sum ^= outer(2000000);
 console.log(sum);
 """
-NODE_FUNCTION = r"(?:JS|LazyCompile|Function):[*^~+']*(outer|middle|inner) " # V8's words for one, up to 18 and since
+NODE_FUNCTION = r"(?:JS|LazyCompile|Function):[*^~+']*(outer|middle|inner) " # V8's marker for one, up to 18 and since
 
 
 def register_node(version):
@@ -144,7 +144,7 @@ def python_3_13_perf_map():
 
 @test
 def python_in_a_container():
-	"""Debian's: stripped, linked to fixed addresses."""
+	"""Debian's Python: stripped, linked to fixed addresses."""
 	need_bpf()
 	write("spin.py", PYTHON_SCRIPT)
 	with Inside(root("trixie", ["python3.13"]), ["/usr/bin/python3.13", "-X", "perf", "/mnt/spin.py"], share=os.path.dirname(scratch("x")), own_pids=True) as program:
@@ -253,7 +253,7 @@ main() -> loop(10), io:format("ready~n"), loop(100000000).
 
 @test
 def erlang_perf_map():
-	"""An Erlang process has a stack of its own, which nothing called: it ends with a mark."""
+	"""An Erlang process has a stack of its own without a caller: it ends with a mark."""
 	if not find_tool("erl") or not find_tool("erlc"):
 		skip("no erl")
 	get(["erlc", write("spin.erl", ERLANG)], "spin.beam", cwd=os.path.dirname(scratch("x")))
@@ -261,4 +261,4 @@ def erlang_perf_map():
 
 
 if __name__ == "__main__":
-	run_tests(seconds=1500) # what it needs is fetched
+	run_tests(seconds=1500) # its requirements are fetched

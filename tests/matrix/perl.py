@@ -3,7 +3,7 @@
 """Perl's stacks in all versions that Debian has: tests/unit/test_perl_walk.c with the perl of another Debian."""
 import os
 
-from roots import root # tells where harness is
+from roots import root # sets the path to harness
 from harness import ROOT, check, run, run_tests, test # noqa: E402
 
 VERSIONS = [("bullseye", "5_32"), ("trixie", "5_40"), ("sid", "5_42")] # 5.36, this Debian's, is in ./test
@@ -22,4 +22,4 @@ for each in VERSIONS:
 	register(*each)
 
 if __name__ == "__main__":
-	run_tests(seconds=1500) # what it needs is fetched
+	run_tests(seconds=1500) # its requirements are fetched

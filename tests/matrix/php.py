@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 
-from roots import root # tells where harness is
+from roots import root # sets the path to harness
 from harness import ROOT, check, need_bpf, run, run_tests, test # noqa: E402
 
 VERSIONS = [("bullseye", "7.4"), ("trixie", "8.4"), ("experimental", "8.5")] # 8.2, this Debian's, is in ./test
@@ -44,4 +44,4 @@ for each in VERSIONS:
 	register(*each)
 
 if __name__ == "__main__":
-	run_tests(seconds=1500) # what it needs is fetched
+	run_tests(seconds=1500) # its requirements are fetched

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CPython's frames in samples (tests/system/python.py), in all versions that pyenv has here or that Debian has."""
+"""CPython's frames in samples (tests/system/python.py), in all versions of pyenv here and of Debian."""
 import glob
 import importlib.util
 import os
 
-from roots import Inside, root # tells where harness is
+from roots import Inside, root # sets the path to harness
 from harness import ROOT, need_bpf, run_tests, skip, test # noqa: E402
 
 ROOTS = [("bullseye", "python3", "python3.9"), ("trixie", "python3", "python3.13"), ("sid", "python3.14", "python3.14"), ("sid", "python3.15", "python3.15")]
 
 
 def system_test():
-	"""tests/system/python.py, whose name is this file's."""
+	"""tests/system/python.py, which has the same name as this file."""
 	spec = importlib.util.spec_from_file_location("system_python", os.path.join(ROOT, "tests", "system", "python.py"))
 	module = importlib.util.module_from_spec(spec)
 	spec.loader.exec_module(module)
@@ -52,4 +52,4 @@ for each in ROOTS:
 	of_debian(*each)
 
 if __name__ == "__main__":
-	run_tests(seconds=1500) # what it needs is fetched
+	run_tests(seconds=1500) # its requirements are fetched

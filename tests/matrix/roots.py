@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other Debians: root("trixie", ["python3.13"]) is a folder into which that suite's packages and what they need are unpacked (nothing is configured: no
+"""Other Debians: root("trixie", ["python3.13"]) is a folder into which that suite's packages and their dependencies are unpacked (nothing is configured: no
 package's script runs), made once and kept. Inside(folder, argv) runs a program there.
 
 	with Inside(root("trixie", ["python3.13"]), ["/usr/bin/python3.13", "/mnt/spin.py"], share=os.path.dirname(scratch("x"))) as program:
@@ -22,7 +22,7 @@ NO_SECURITY = ("sid", "experimental")
 
 
 def mirror():
-	"""Where this machine gets Debian from: no other is asked."""
+	"""The Debian mirror of this machine; no other is used."""
 	for uri in run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]).out.split():
 		if re.fullmatch(r".*/debian/?", uri):
 			return uri.rstrip("/")
@@ -35,13 +35,13 @@ def unpack(folder, suite, packages, with_security):
 	get(["mmdebstrap", "--quiet", "--mode=root", "--variant=extract", "--skip=check/empty", "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
 		"--aptopt=Acquire::Languages \"none\"", "--aptopt=APT::Install-Recommends \"false\"", "--aptopt=Acquire::Check-Valid-Until \"false\"",
 		"--include=" + ",".join([*BASE, *packages]), suite, folder, *sources], "Debian %s with %s" % (suite, ", ".join(packages)), timeout=600)
-	for name in ("proc", "tmp", "mnt"): # what is not in a package, but made by the script of one
+	for name in ("proc", "tmp", "mnt"): # not in a package, but made by a package's script
 		os.makedirs(os.path.join(folder, name), exist_ok=True)
 
 
 def root(suite, packages):
-	"""Skips the test when the mirror does not have it (any more): a suite at the end of its life loses single packages first, those of
-	its security updates, so it is tried without them, too."""
+	"""Skips the test when the mirror does not have it (any more). A suite at the end of its life first loses single packages of
+	its security updates, so the second attempt leaves these out."""
 	if os.geteuid() != 0:
 		skip("not root")
 	packages = sorted(packages)
@@ -59,8 +59,8 @@ def root(suite, packages):
 
 
 class Inside:
-	"""A program in a root, by chroot: .pid is the program's own, .process what Popen gave. /proc is mounted, /tmp is new and empty, /mnt is `share`.
-	All mounts are in a mount namespace of its own, and go with it; the root stays as it was. With `own_pids` it is number 1 of a pid namespace."""
+	"""A program in a root, by chroot: .pid is the program's own, .process is Popen's. /proc is mounted, /tmp is new and empty, /mnt is `share`.
+	All mounts are in a mount namespace of its own and vanish with it; the root stays unchanged. With `own_pids` it is pid 1 of a pid namespace."""
 
 	def __init__(self, folder, argv, share=None, own_pids=False, env=None, **kwargs):
 		script = 'set -e; mount -t proc proc "$1/proc"; mount -t tmpfs -o mode=1777 tmp "$1/tmp"; [ -z "$2" ] || mount --bind "$2" "$1/mnt"; '
@@ -96,7 +96,7 @@ class Inside:
 		raise Failure("%s started nothing" % self.argv)
 
 	def wait_line(self, text, timeout=60):
-		"""Reads its output up to the first line that has the text; the lines."""
+		"""Reads the program's output up to the first line with the text; returns the lines."""
 		deadline, lines = time.monotonic() + timeout, []
 		while not lines or text not in lines[-1]:
 			ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
@@ -106,7 +106,7 @@ class Inside:
 		return lines
 
 	def __exit__(self, *exc):
-		"""With what it started."""
+		"""Kills it and all processes that it started."""
 		try:
 			os.killpg(self.process.pid, signal.SIGKILL)
 		except ProcessLookupError:

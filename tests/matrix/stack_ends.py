@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks that go through code whose call frame information is strange, or missing, up to their first function: a program whose chain of calls is known spins
-in its innermost function, and all but a few of its samples must be whole, and that chain."""
+"""Stacks through code with unusual or missing call frame information, up to their first function. A program with a known chain of calls spins
+in its innermost function. All but a few of its samples must be whole, and that chain."""
 import os
 import re
 import subprocess
 
 from fetch import npm_program
-from roots import Inside, root # tells where harness is
+from roots import Inside, root # sets the path to harness
 from harness import check_exact, need_bpf, parse_folded, run_tests, scratch, sonde, test # noqa: E402
 
 
 def check_chain(pid, pattern):
-	"""The functions that are outer, middle and inner by the pattern's group stand in each stack in this order, which begins with _start."""
+	"""Each stack begins with _start and contains the functions outer, middle and inner, by the pattern's group, in this order."""
 	def error_of(stack):
 		names = [match.group(1) for match in map(re.compile(pattern).match, stack.user) if match]
 		if not stack.user or stack.user[0] != "_start":
@@ -21,7 +21,7 @@ def check_chain(pid, pattern):
 	check_exact(parse_folded(sonde("profile", "-f", "-a", "-U", "-F", 499, "-p", pid, 3, want=0).out), error_of, at_least=300)
 
 
-# OCaml 5 runs its functions on stacks of its own, and C on the system's: each change of stacks is a frame that is called a signal's. Half of the time
+# OCaml 5 runs its functions on stacks of its own, and C on the system's. Each change of stacks is a frame marked as a signal frame. Half of the time
 # is spent in C, half of it in a fiber.
 OCAML = """
 let sink = ref 0
@@ -78,4 +78,4 @@ def deno_stacks_are_whole():
 
 
 if __name__ == "__main__":
-	run_tests(seconds=900) # what it needs is fetched
+	run_tests(seconds=900) # its requirements are fetched

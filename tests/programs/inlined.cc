@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions inlined into each other, with and without linkage names, for the lines of DWARF. Built several ways.
+// Functions inlined into each other, with and without linkage names, to test DWARF lines. Built several ways.
 #include <algorithm>
 #include <cstdio>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library from C++17: library_user FOLDED OUT. Reads stacks, shows and writes them, and counts what that takes.
+// Uses the library from C++17: library_user FOLDED OUT. Reads stacks, shows and writes them, and counts what that needs.
 #include <cstdio>
 #include <cstring>
 #include <memory>

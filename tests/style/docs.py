@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents name is there: files, links, our functions and tests, options. Each checker takes {path: text} and returns complaints, so that the last test can
-show each of them a fault. docs.py [PART OF A TEST'S NAME]"""
+"""Whatever the documents name exists: files, links, our functions and tests, options. Each checker takes {path: text} and returns complaints, so that the last test can
+give each of them a fault to find. docs.py [PART OF A TEST'S NAME]"""
 import fnmatch
 import itertools
 import os
@@ -53,7 +53,7 @@ def spelled_out(path):
 
 
 def is_there(path, known, starts):
-	"""Is there such a file or folder, below one of `starts`, with or without its ending? * is any name."""
+	"""True if such a file or folder exists, below one of `starts`, with or without its ending. * is any name."""
 	candidates = [start + path.rstrip("/") + ending for start in starts for ending in ENDINGS]
 	return any(candidate in known for candidate in candidates) or "*" in path and any(fnmatch.filter(known, candidate) for candidate in candidates)
 

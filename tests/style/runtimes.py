@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A language is one line of SONDE_RUNTIME_LIST, its own files, and nothing else (docs/internals/adding-a-runtime.md). Each checker takes {path: text} and returns complaints, so that
-the last test can show each of them a fault. runtimes.py [PART OF A TEST'S NAME]"""
+the last test can give each of them a fault to find. runtimes.py [PART OF A TEST'S NAME]"""
 import os
 import re
 import sys
@@ -18,7 +18,7 @@ INTERPRETED = NATIVE + ("bpf/runtimes/NAME.h", "tests/unit/test_NAME_walk.c", "t
 
 
 def is_looked_at(path):
-	"""What is built into the program, or builds it, and what loads it for the verifier. Texts may name languages, and so may tests and what is installed for them."""
+	"""True for what is built into the program, builds it, or loads it for the verifier. Docs may name languages, and so may tests and what is installed for them."""
 	return path.startswith(("src/", "bpf/", "include/", "tests/bpf/")) and path.endswith((".c", ".h", ".js", ".css", ".html", ".build", ".in")) or path in ("meson.build", "tools/embed.py")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the house that a machine can check: who includes whom, sizes, licences, banned words, headers that stand alone.
-Each checker takes {path: text} and returns complaints, so that the last test can show each of them a fault.
+"""The style rules that a machine can check: includes, sizes, licences, banned words, self-contained headers.
+Each checker takes {path: text} and returns complaints, so that the last test can give each of them a fault to find.
 style.py BUILD [PART OF A TEST'S NAME]"""
 import json
 import os
@@ -21,7 +21,7 @@ BUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.path.join(
 
 
 def code_only(text):
-	"""C text without comments and with empty literals; lines stay where they are."""
+	"""C text without comments and with empty literals; line numbers stay the same."""
 	def blank(match):
 		found = match.group(0)
 		return '""' if found[0] == '"' else "' '" if found[0] == "'" else "\n" * found.count("\n")
@@ -71,7 +71,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"perfdata": COMMON,
 	"import": COMMON | {"perfdata"},
 
-	# what stages are put together to
+	# layers that combine the stages
 	"parse": COMMON | {"worker", "proxy", "process", "unwind", "runtime", "symbolize", "audit", "debuginfod", "sonde"},
 	"track": COMMON | {"collect", "proxy", "process", "unwind", "runtime", "parse"},
 	"naming": COMMON | {"debuginfod", "proxy", "process", "symbolize", "parse", "track"},
@@ -138,7 +138,7 @@ def check_layers(tree):
 
 
 def check_order(edges):
-	"""A layer includes only layers that stand above it."""
+	"""A layer includes only layers above it in the list."""
 	names = list(edges)
 	return ["%s stands above %s, which it includes" % (layer, target) for layer in names for target in edges[layer] if target in names[names.index(layer):]]
 
@@ -170,7 +170,7 @@ def reached_from(modules, start):
 
 
 def check_circles(tree):
-	"""No modules include each other but the parts of one, whose names begin with the same word."""
+	"""No modules include each other, except the parts of one, whose names begin with the same word."""
 	modules = includes_of(tree)
 	reached = {module: reached_from(modules, module) for module in modules}
 	first_word = {module: re.match(r"(.*/)?[a-z0-9]+", module).group(0) for module in modules} # import.c and importer.c, dwarf_lines.c and dwarf_private.h
@@ -286,7 +286,7 @@ SYMBOL_MAP = "src/libsonde.map"
 
 
 def check_symbol_map(tree):
-	"""The functions that the public headers declare are those that the linker's map lets out, which are sorted."""
+	"""The public headers declare exactly the functions that the linker's map exports, and the map is sorted."""
 	declared = {name for path, text in tree.items() if layer_of(path) == "sonde" for name in re.findall(r"\b(sonde_\w+)\s*\(", code_only(text))}
 	mapped = re.findall(r"^\t(\S+);$", code_only(tree.get(SYMBOL_MAP, "")).split("local:")[0], re.MULTILINE)
 	complaints = ["%s: its functions are hidden: no visibility push(default)" % path for path, text in tree.items()
@@ -300,7 +300,7 @@ NULL_TEST = "tests/unit/test_public_null.c"
 
 
 def check_null(tree):
-	"""The test of what NULL is for the library has each function that takes an object."""
+	"""The test of NULL arguments covers each library function that takes an object."""
 	taken = [name for path, text in tree.items() if layer_of(path) == "sonde"
 		for name in re.findall(r"\b(sonde_\w+)\((?:const )?struct sonde_(?:session|profile|counters|names) \*\w+[,)]", code_only(text))]
 	return ["%s: not called with NULL in %s" % (name, NULL_TEST) for name in taken if not re.search(r"\b%s\(NULL\b" % name, tree.get(NULL_TEST, ""))]
@@ -310,14 +310,14 @@ def check_null(tree):
 
 def check_headers(tree, folder=ROOT):
 	"""Each header compiles alone: those of the host with gcc, those of the kernel side with clang for BPF, the public ones as C++ too. But
-	not bpf/lib, bpf/walk and bpf/runtimes: their steps take what reads memory from whoever includes them, the kernel's programs or a test on the host."""
+	not bpf/lib, bpf/walk and bpf/runtimes: the includer, the kernel's programs or a test on the host, supplies their functions that read memory."""
 	complaints = []
 	for path in (path for path in tree if path.endswith(".h") and is_c(path, "src", "bpf", "include") and layer_of(path) not in ("lib", "walk", "runtimes")):
 		if path.startswith("bpf/") and layer_of(path) != "abi":
 			commands = [["clang", "-target", "bpf", "-mcpu=v3", "-O2", "-D__TARGET_ARCH_x86", "-Ibpf", "-idirafter", "/usr/include/x86_64-linux-gnu"]]
 		else:
 			commands = [["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-Wextra", "-Isrc", "-Ibpf", "-Iinclude", "-I" + BUILD + "/bpf"]]
-		if layer_of(path) == "sonde": # for any program: nothing of GNU's, and nothing that only C has
+		if layer_of(path) == "sonde": # for any program: no GNU extensions, no C-only features
 			commands = [["gcc", "-std=c11", "-Wextra", "-pedantic", "-Iinclude"], ["g++", "-x", "c++", "-std=c++17", "-Wextra", "-pedantic", "-Iinclude"]]
 		for command in commands:
 			language = [] if "-x" in command else ["-x", "c"]
@@ -329,7 +329,7 @@ def check_headers(tree, folder=ROOT):
 
 
 def check_globals(archive):
-	"""No stage keeps changing state in globals: nothing in .data and .bss of the library's objects (constants with addresses in them stand in
+	"""No stage keeps mutable state in globals: nothing in .data and .bss of the library's objects (constants with addresses in them are in
 	.data.rel.ro)."""
 	table = subprocess.run(["objdump", "-t", archive], stdout=subprocess.PIPE, check=True, text=True).stdout
 	found = re.findall(r"^[0-9a-f]+ .{7} (\.(?:data|bss|tdata|tbss)(?:\.(?!rel\.ro)\S+)?)\t[0-9a-f]+ +(?:\.hidden )?(\S+)$", table, re.MULTILINE)
@@ -343,7 +343,7 @@ def symbols_of(archive):
 
 
 def check_calls(archive, order):
-	"""What a layer calls is defined in it, or in one that stands before it in the list: no declaration hides a call of a layer behind it."""
+	"""A layer calls only functions defined in it or in a layer before it in the list: no declaration hides a call of a later layer."""
 	found = symbols_of(archive)
 	homes = {symbol: layer for layer, letter, symbol in found if letter in "TDRBVW"}
 	return sorted({"%s calls %s, which is %s's" % (layer, symbol, homes[symbol]) for layer, letter, symbol in found

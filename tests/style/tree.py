@@ -8,7 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def read_tree():
-	"""What is, or is about to be, in git: {path: text}. Without git: every file that is in no build directory."""
+	"""What is in git or untracked and not ignored: {path: text}. Without git: every file outside build directories."""
 	listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
 		stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
 	paths = listed.stdout.decode().split("\0") if listed.returncode == 0 else [
@@ -22,5 +22,5 @@ def read_tree():
 		except UnicodeDecodeError:
 			tree[path] = "" # a picture, a binary test input
 		except (FileNotFoundError, IsADirectoryError):
-			pass # a file that was just removed
+			pass # a file just removed
 	return tree

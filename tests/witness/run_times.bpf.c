@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* How long each single run of another process's BPF programs takes, seen from outside, with all that they tail-call: of a tick, from before
- * its timer's function to behind it; of a switch or a wake-up, from a program at the same tracepoint that was attached before to one that
- * was attached afterwards, as they are run in that order. fentry would be simpler, and is refused (EPERM) by a kernel that we test on.
+/* Times each single run of another process's BPF programs from outside, including all that they tail-call. For a tick: from before its
+ * timer's function until after it. For a switch or a wake-up: from a program attached earlier to the same tracepoint to one attached
+ * later, as they run in that order. fentry would be simpler, but a kernel that we test on refuses it (EPERM).
  *
- * Beside it, what the host took from the processors meanwhile: the time that its vCPUs waited, as KVM tells it in nanoseconds
- * (Documentation/virt/kvm/x86/msr.rst, MSR_KVM_STEAL_TIME). That of all of them, as a run may wait for a lock that is held on another. All
- * of these run with interrupts shut, so nothing else of this machine can come between. */
+ * Also measures what the host stole from the processors meanwhile: the time that its vCPUs waited, which KVM reports in nanoseconds
+ * (Documentation/virt/kvm/x86/msr.rst, MSR_KVM_STEAL_TIME). The time of all vCPUs counts, because a run may wait for a lock that is held
+ * on another. All of these runs have interrupts disabled, so nothing else of this machine can interrupt them. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -43,16 +43,16 @@ struct perf_event {
 extern const void perf_swevent_hrtimer __ksym;
 
 const volatile __s64 steal_off =
-    0; /* of the per-CPU struct kvm_steal_time, from the run queue, which is a per-CPU variable, too; 0: not known */
+    0; /* of the per-CPU struct kvm_steal_time, from the run queue, which is also a per-CPU variable; 0: unknown */
 
-struct { /* where each CPU's is, 0: not known yet */
+struct { /* where each CPU's is; 0: not yet known */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, RUN_TIMES_MAX_CPUS);
 	__type(key, __u32);
 	__type(value, __u64);
 } steal_at SEC(".maps");
 
-struct { /* of whose ticks; 0: of none yet */
+struct { /* the process with the ticks; 0: none yet */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
@@ -66,7 +66,7 @@ struct {
 	__type(value, struct run_times);
 } run_times SEC(".maps");
 
-/* Kernels do not tell BPF where their variables are, but each running thread leads to its run queue. */
+/* Kernels do not tell BPF the addresses of their variables, but each running thread leads to its run queue. */
 static __always_inline __u64 stolen_ns(void)
 {
 	__u32 own = bpf_get_smp_processor_id();
@@ -81,7 +81,7 @@ static __always_inline __u64 stolen_ns(void)
 
 		at = bpf_map_lookup_elem(&steal_at, &number);
 		if (at && *at) {
-			bpf_probe_read_kernel(&one, sizeof(one), (void *)*at); /* 0, where it cannot be read */
+			bpf_probe_read_kernel(&one, sizeof(one), (void *)*at); /* 0 if it cannot be read */
 			sum += one;
 		}
 	}
@@ -129,7 +129,7 @@ static __always_inline int ends(__u32 kind)
 	return 0;
 }
 
-/* Is it the timer of an event that the watched process has opened? */
+/* True for the timer of an event that the watched process opened. */
 static __always_inline bool is_tick(struct hrtimer *timer)
 {
 	struct perf_event *event =

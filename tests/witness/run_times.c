@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* run_times: how long each single run of a process's BPF programs takes. Says "ready", before which that process must not be started. Reads
- * a line with its id when its programs are attached, says "watching", and watches until its input ends. Then prints an object of JSON for
- * each kind of run that there was: by the clock, and without what the host has stolen meanwhile, in steps of RUN_TIMES_STEP_NS. */
+/* run_times: times each single run of a process's BPF programs. Prints "ready"; that process must not start earlier. Reads a line with
+ * its pid once its programs are attached, prints "watching", and watches until its input ends. Then prints a JSON object for each kind
+ * of run seen: by the clock, and without the time that the host stole meanwhile, in steps of RUN_TIMES_STEP_NS. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -22,7 +22,7 @@ static void run_times_freep(struct run_times_bpf **skeleton)
 	run_times_bpf__destroy(*skeleton);
 }
 
-/* The offset of a per-CPU variable from the begin of them all; -1: there is none. */
+/* The offset of a per-CPU variable from the start of the per-CPU area; -1: there is none. */
 static int64_t per_cpu_off(const struct btf *btf, const char *name)
 {
 	const struct btf_type *section = btf__type_by_id(btf, (uint32_t)btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC));
@@ -35,7 +35,7 @@ static int64_t per_cpu_off(const struct btf *btf, const char *name)
 	return -1;
 }
 
-/* From a CPU's run queue to what its host says of stolen time; 0: not known. */
+/* The distance from a CPU's run queue to its record of stolen time; 0: unknown. */
 static int64_t find_steal(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -58,7 +58,7 @@ static int begin(struct run_times_bpf *skeleton)
 	       attach(skeleton->progs.waking_begins, &skeleton->links.waking_begins);
 }
 
-/* Behind the programs of that process. */
+/* Attaches behind the programs of that process. */
 static int watch(struct run_times_bpf *skeleton, uint32_t tgid)
 {
 	uint32_t zero = 0;
