@@ -247,7 +247,7 @@ int main(void)
 						 { "waking", waking_bpf__elf_bytes },
 						 { "runqslower", runqslower_bpf__elf_bytes } };
 #define X(id, name, ...) { #name, name##_bpf__elf_bytes },
-	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X) };
+	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X, X) };
 #undef X
 	static const struct trigger triggers[] = { { .kind = TRIGGER_UPROBE },
 						   { .kind = TRIGGER_SYS_ENTER },

@@ -55,7 +55,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 
 	# stages: none includes another
 	"runtime": COMMON | {"cfi", "pclntab"},
-	"unwind": COMMON | {"cfi", "symbols", "pclntab", "walk"}, # the step functions are one text for the kernel and the host
+	"unwind": COMMON | {"cfi", "symbols", "pclntab", "walk", "runtimes", "skeleton"}, # the step functions are one text for the kernel and the host
 	"proxy": COMMON,
 	"process": COMMON | {"proxy"},
 	"collect": COMMON | {"skeleton"},
