@@ -113,6 +113,14 @@ static __always_inline int runtime_push(struct runtime_walk *r, __u64 code, __u6
 	return RUNTIME_GOES_ON;
 }
 
+/* Appends a frame of a runtime that owns code: the walk's current frame. */
+static __always_inline int runtime_push_placed(struct walk *w, struct runtime_walk *r, __u64 code, __u64 where, __u32 cookie)
+{
+	if (runtime_push(r, code, where, cookie, 0) != RUNTIME_GOES_ON)
+		return RUNTIME_ENDED;
+	return runtime_push(r, 0, w->nr_frames - 1, 0, SONDE_RUNTIME_ENTRY);
+}
+
 #define RUNTIME_SEARCH_FEW 8
 
 /* Number of native frames whose positions are kept. */
