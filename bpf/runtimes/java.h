@@ -285,6 +285,8 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 			return java_sized(w, r, j, blob, 1);
 		return blob->kind == JAVA_BLOB_STUBS ? java_parked(w, r, j) : java_linked(w, r, j, 0);
 	}
+	if (blob->kind == JAVA_BLOB_TABLE)
+		return java_bare(w, r, j, 0, 0);
 	return java_by_code(w, r);
 }
 

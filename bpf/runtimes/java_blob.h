@@ -11,6 +11,7 @@ enum java_blob_kind {
 	JAVA_BLOB_STUBS,        /* StubRoutines: several, without a common frame size */
 	JAVA_BLOB_DEOPTIMIZE,   /* DeoptimizationBlob, UncommonTrapBlob: may be exchanging frames */
 	JAVA_BLOB_ADAPTER,      /* between interpreted and compiled code */
+	JAVA_BLOB_TABLE,        /* stubs that jump to a virtual method, and never touch the stack (VtableStubs) */
 	JAVA_BLOB_OTHER,        /* runtime stubs, which have a frame size, and others, which have none */
 };
 
@@ -128,6 +129,7 @@ static __always_inline int java_kind_of(struct walk *w, __u64 name, __u8 *ret_ki
 		    : text == JAVA_TEXT('D', 'e', 'o', 'p', 't', 'i', 'm', 'i') ? JAVA_BLOB_DEOPTIMIZE
 		    : text == JAVA_TEXT('U', 'n', 'c', 'o', 'm', 'm', 'o', 'n') ? JAVA_BLOB_DEOPTIMIZE
 		    : text == JAVA_TEXT('I', '2', 'C', '/', 'C', '2', 'I', ' ') ? JAVA_BLOB_ADAPTER
+		    : text == JAVA_TEXT('v', 't', 'a', 'b', 'l', 'e', ' ', 'c') ? JAVA_BLOB_TABLE
 										: JAVA_BLOB_OTHER;
 	return 0;
 }

@@ -33,8 +33,8 @@
 #define MAX_THREADS 16
 #define MAX_EXPECTED 1300
 #define MAX_NAME 128
-#define STOPS 60
-#define STEPS 60 /* instructions after each stop */
+#define STOPS 12
+#define STEPS 30 /* instructions after each stop */
 
 struct shown {
 	char name[MAX_NAME], file[64];
@@ -297,7 +297,7 @@ static char why[512];
 /* The java.lang.invoke frames that Java itself does not show. */
 static bool is_hidden(const char *name)
 {
-	return strstr(name, "$$Lambda") || strstr(name, "LambdaForm") || strncmp(name, "[stub: ", 7) == 0;
+	return strstr(name, "$$Lambda") || strncmp(name, "java.lang.invoke.", 17) == 0 || strncmp(name, "[stub: ", 7) == 0;
 }
 
 /* Names the frames: false: one is a mark, or cannot be named. */
@@ -358,6 +358,8 @@ static enum verdict compare(const struct expected *want)
 
 		if (strcmp(a->name, b->name) || strcmp(a->file, b->file))
 			return wrong("another method", a, b);
+		if (!i && !a->line && !(frames[0] >> 63)) /* the compiler says nothing about some instructions */
+			continue;
 		if (i ? a->line != (b->line < 0 ? 0 : b->line) : a->line < b->line || a->line > b->line + 3)
 			return wrong("another line", a, b);
 	}
@@ -368,7 +370,7 @@ static enum verdict compare(const struct expected *want)
 	for (uint32_t i = nr_library; i < nr_above; i++) {
 		const char *called = chain[nr_above - 1 - i];
 
-		if (strncmp(got[i].name, called, strlen(called)) || strcmp(got[i].file, "JavaSpin.java") || got[i].line < 1)
+		if (strncmp(got[i].name, called, strlen(called)) || strcmp(got[i].file, "JavaSpin.java") || (got[i].line < 1 && (i || frames[0] >> 63)))
 			return wrong(called, &got[i], NULL);
 	}
 	return EXACT;
@@ -376,9 +378,20 @@ static enum verdict compare(const struct expected *want)
 
 static void show_walk(const struct expected *thread)
 {
+	__u64 last = frames[w.nr_frames ? w.nr_frames - 1 : 0] & ~SONDE_FRAME_RETURN;
+	__u8 code[40] = { 0 };
+
+	read_child(code, sizeof(code), last - 24);
+	print_message("# last %llx:", (unsigned long long)last);
+	for (int i = 0; i < 40; i++)
+		print_message("%s%02x", i == 24 ? " | " : " ", code[i]);
+	print_message("\n");
 	print_message("# %s: %s\n", thread->scenario, why);
 	for (uint32_t i = 0; i < w.nr_frames && i < 12; i++)
 		print_message("#   %2u %llx sp %llx\n", i, (unsigned long long)frames[i], (unsigned long long)w.sps[i]);
+	for (uint32_t i = 0; i < r.nr_frames && i < 4; i++)
+		print_message("#   code %llx where %llx cookie %x\n", (unsigned long long)r.frames[i].code,
+			      (unsigned long long)r.frames[i].where, r.frames[i].cookie);
 	for (uint32_t i = 0; i < nr_got && i < 14; i++)
 		print_message("#   %s %s:%d\n", got[i].name, got[i].file, got[i].line);
 }
