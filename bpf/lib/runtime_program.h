@@ -85,7 +85,7 @@ WALK_FUNCTION __u32 settle_few(__u32 slot, __u32 from, __u32 nr_entries)
 			nr_entries++;
 		}
 		r->record.hash = hash_step(hash_step(hash_step(r->record.hash, frame->code), frame->where),
-					   (__u64)frame->cookie << 32 | frame->runtime << 8 | frame->flags);
+					   (__u64)frame->cookie << 32 | (__u32)frame->native << 16 | frame->runtime << 8 | frame->flags);
 	}
 	return nr_entries;
 }

@@ -79,10 +79,13 @@ struct runtime {
 	 * zero: not known. 0; -EAGAIN: not possible yet, try again later; -EOPNOTSUPP: not possible for this process, `diag` says why. */
 	int (*place)(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc,
 		     const struct runtime_memory *memory, struct diag *diag, void *ret_process);
-	/* True: this executable memory without a file is code that the runtime generated and that runs on the frame of its loop; records it
-	 * in `process`, which `place` made. NULL: the runtime generates no such code. */
+	/* True: this executable memory without a file is code that the runtime generated; may record it in `process`, which `place` made.
+	 * NULL: the runtime generates no such code. */
 	bool (*owns_code)(const struct runtime_image *image, const struct runtime_memory *memory, uint64_t start_pc, uint64_t end_pc,
 			  void *process);
+	/* The code that owns_code claims has frames of its own on the native stack, and the runtime's program walks them
+	 * (bpf/lib/owner_main.h). False: it runs on the frame of the runtime's loop. */
+	bool has_own_frames;
 	/* Resolves a frame from the process's current memory, which is untrusted; `process` is what `place` made. 0; -ESTALE: something
 	 * else is at the address now; -EBADMSG: the data are not this runtime's; -EFAULT, -ESRCH, -ENODATA. NULL: the runtime has no
 	 * frames. A line that is not in a copy is 0. */

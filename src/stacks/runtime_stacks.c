@@ -264,6 +264,55 @@ static int append_stack(struct runtime_stacks *stacks, uint64_t hash, struct kep
 	return stacks->items.err || stacks->stacks.err ? -ENOMEM : u64_map_add(&stacks->stack_by_hash, hash, number);
 }
 
+static bool is_stopped(const struct sonde_runtime_record *record)
+{
+	return record->stop != SONDE_RUNTIME_STOP_COMPLETE && record->stop < SONDE_RUNTIME_STOP_COUNT;
+}
+
+/* Appends the runs of one runtime, which begin at number `from`, and the mark if they were not all found. Returns the number behind them;
+ * negative: -ENOMEM. */
+static int64_t append_runs(struct runtime_stacks *stacks, const struct sonde_runtime_record *record, uint32_t from,
+			   const struct stack_walker *walker, const struct runtime_stacks *before)
+{
+	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
+	uint32_t i = from;
+
+	for (; i < record->nr_frames && frames[i].runtime == frames[from].runtime; i++) {
+		bool is_entry = frames[i].flags & SONDE_RUNTIME_ENTRY;
+		uint32_t frame = is_entry ? RUNTIME_ITEM_ENTRY : name_frame(stacks, record, &frames[i], walker, before);
+
+		if (frame == INTERNED_NONE && !is_entry)
+			return -ENOMEM;
+		append_item(stacks, frame, is_entry ? native_of(frames[i].where) : 0);
+		if (frames[i].flags & SONDE_RUNTIME_PLACED)
+			append_item(stacks, RUNTIME_ITEM_ENTRY, frames[i].native);
+	}
+	if (is_stopped(record) && record->stopped_runtime == frames[from].runtime && append_stop(stacks, record))
+		return -ENOMEM;
+	return i;
+}
+
+/* Appends the runs of all runtimes. 0 or -ENOMEM. */
+static int append_runtimes(struct runtime_stacks *stacks, const struct sonde_runtime_record *record, const struct stack_walker *walker,
+			   const struct runtime_stacks *before)
+{
+	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
+	bool has_stopped_runs = false;
+	int64_t next = 0;
+
+	while (next >= 0 && next < record->nr_frames) {
+		if (next)
+			append_item(stacks, RUNTIME_ITEM_OTHER, 0);
+		has_stopped_runs |= frames[next].runtime == record->stopped_runtime;
+		next = append_runs(stacks, record, (uint32_t)next, walker, before);
+	}
+	if (next < 0 || !is_stopped(record) || has_stopped_runs)
+		return next < 0 ? -ENOMEM : 0;
+	if (next)
+		append_item(stacks, RUNTIME_ITEM_OTHER, 0);
+	return append_stop(stacks, record);
+}
+
 int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runtime_record *record, const struct stack_walker *walker,
 			  const struct runtime_stacks *before)
 {
@@ -283,15 +332,7 @@ int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runt
 		stack_owner_again(&((struct kept_stack *)stacks->stacks.data + *known)->owner, &stack.owner);
 		return 0;
 	}
-	for (uint32_t i = 0; i < record->nr_frames; i++) {
-		bool is_entry = frames[i].flags & SONDE_RUNTIME_ENTRY;
-		uint32_t frame = is_entry ? RUNTIME_ITEM_ENTRY : name_frame(stacks, record, &frames[i], walker, before);
-
-		if (frame == INTERNED_NONE && !is_entry)
-			return -ENOMEM;
-		append_item(stacks, frame, is_entry ? native_of(frames[i].where) : 0);
-	}
-	if (record->stop != SONDE_RUNTIME_STOP_COMPLETE && record->stop < SONDE_RUNTIME_STOP_COUNT && append_stop(stacks, record))
+	if (append_runtimes(stacks, record, walker, before))
 		return -ENOMEM;
 	return append_stack(stacks, record->hash, &stack);
 }
@@ -306,7 +347,7 @@ int runtime_stacks_copy(struct runtime_stacks *stacks, const struct runtime_stac
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t frame = items[i].frame;
 
-		if (frame != RUNTIME_ITEM_ENTRY) {
+		if (frame != RUNTIME_ITEM_ENTRY && frame != RUNTIME_ITEM_OTHER) {
 			frame = copy_frame(stacks, from, interned_at(&from->frames, frame));
 			if (frame == INTERNED_NONE)
 				return -ENOMEM;

@@ -14,12 +14,13 @@
 #include "stacks/stack_walker.h"
 
 #define RUNTIME_ITEM_ENTRY UINT32_MAX
+#define RUNTIME_ITEM_OTHER (UINT32_MAX - 1)
 #define RUNTIME_ITEM_UNPLACED UINT32_MAX
 #define RUNTIME_ITEM_AT_LEAF (UINT32_MAX - 1)
 
-/* A frame or mark, or the end of a run. */
+/* A frame or mark, the end of a run, or the border between two runtimes. */
 struct runtime_item {
-	uint32_t frame;  /* runtime_stacks_frame; RUNTIME_ITEM_ENTRY: the end of a run */
+	uint32_t frame;  /* runtime_stacks_frame; RUNTIME_ITEM_ENTRY: the end of a run; RUNTIME_ITEM_OTHER: another runtime's runs follow */
 	uint32_t native; /* at the end of a run: the number of its native frame, or one of the above */
 };
 

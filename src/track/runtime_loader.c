@@ -275,19 +275,22 @@ static void note_refused(struct runtime_loader *loader, const struct kept_proces
 	kept->is_refused = true;
 }
 
-/* Looks for code that the interpreter made, in memory without a file. */
-static void find_code(const struct runtime_loader *loader, struct placed *placed, const struct runtime_image *image,
+static bool is_made(const struct runtime_loader *loader, const struct process_mapping *mapping)
+{
+	return mapping->object == OBJECT_NONE || !object_table_at(process_table_objects(loader->processes), mapping->object)->elf;
+}
+
+/* Looks for code that runs on the frame of the interpreter's loop, in memory without a file. */
+static void find_compiled(const struct runtime_loader *loader, struct placed *placed, const struct runtime_image *image,
 		      const struct runtime_memory *memory, const struct tell *tell)
 {
 	const struct runtime *runtime = runtime_of(image->runtime);
 
 	placed->compiled = (struct sonde_code_range){ 0 };
-	for (uint32_t i = 0; runtime->owns_code && i < tell->nr_mappings; i++) {
+	for (uint32_t i = 0; runtime->owns_code && !runtime->has_own_frames && i < tell->nr_mappings; i++) {
 		const struct process_mapping *mapping = &tell->mappings[i];
 
-		if (mapping->object != OBJECT_NONE && object_table_at(process_table_objects(loader->processes), mapping->object)->elf)
-			continue;
-		if (!runtime->owns_code(image, memory, mapping->start_pc, mapping->end_pc, &placed->known))
+		if (!is_made(loader, mapping) || !runtime->owns_code(image, memory, mapping->start_pc, mapping->end_pc, &placed->known))
 			continue;
 		placed->compiled = (struct sonde_code_range){ mapping->start_pc, mapping->end_pc };
 		break;
@@ -309,7 +312,7 @@ static void place(struct runtime_loader *loader, struct kept_process *process, s
 	placed->known.process.generation = process->generation;
 	placed->known.process.serial = ++loader->serial;
 	if (!err)
-		find_code(loader, placed, &kept->image, &memory, tell);
+		find_compiled(loader, placed, &kept->image, &memory, tell);
 	if (!err && loader->sampler) {
 		err = sampler_set_runtime(loader->sampler, kept->image.runtime, process->tgid, &placed->known, &diag);
 		loader->wanted |= err == -EAGAIN ? 1u << kept->image.runtime : 0;
@@ -374,7 +377,7 @@ int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t g
 	for (uint32_t kind = 0; process && kind < SONDE_RUNTIME_COUNT; kind++) {
 		if (!(runtimes & 1u << kind))
 			unset(loader, process, kind);
-		if (process->placed[kind].placing == PLACING_DONE)
+		if (process->placed[kind].placing == PLACING_DONE && !runtime_of(kind)->has_own_frames)
 			*ret_runtimes |= 1u << kind;
 	}
 	return 0;
@@ -395,6 +398,24 @@ bool runtime_loader_compiled(const struct runtime_loader *loader, uint32_t tgid,
 		return true;
 	}
 	return false;
+}
+
+uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid, const struct process_mapping *mapping)
+{
+	struct kept_process *process = process_of(loader, tgid);
+	struct live_memory live = { loader->proxy, tgid };
+	const struct runtime_memory memory = { .read = read_memory, .arg = &live };
+
+	for (uint32_t kind = 0; process && kind < SONDE_RUNTIME_COUNT; kind++) {
+		struct placed *placed = &process->placed[kind];
+		const struct runtime *runtime = runtime_of(kind);
+
+		if (placed->placing == PLACING_DONE && runtime->has_own_frames && is_made(loader, mapping) &&
+		    runtime->owns_code(&loader->files[placed->object].images[placed->image].image, &memory, mapping->start_pc,
+				       mapping->end_pc, &placed->known))
+			return kind;
+	}
+	return SONDE_RUNTIME_NONE;
 }
 
 static bool is_waiting(const struct kept_process *process)

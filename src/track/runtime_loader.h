@@ -35,6 +35,8 @@ MUST_CHECK int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid,
  * it runs on. */
 bool runtime_loader_compiled(const struct runtime_loader *loader, uint32_t tgid, uint64_t start_pc, uint32_t *ret_object,
 			     struct sonde_code_range *ret_loop);
+/* The enum sonde_runtime that owns this mapping's code, and whose program walks its frames; SONDE_RUNTIME_NONE. */
+uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid, const struct process_mapping *mapping);
 /* Marks processes as changed whose interpreter was not initialized when it was looked for. */
 void runtime_loader_retry(struct runtime_loader *loader);
 /* Loads the program for one interpreter that was found for the first time. That takes long, so its processes are first reported without it,
