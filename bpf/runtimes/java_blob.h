@@ -158,44 +158,46 @@ static __always_inline void java_take_header(const struct runtime_walk *r, const
 					      : (__s32)java_u32(r->buffer, at + j->blob_complete);
 }
 
+/* Takes what the buffer's header says of the blob, except its kind. */
+static __always_inline void java_identify(const struct runtime_walk *r, const struct sonde_java *j, __u64 block, struct java_cached *found)
+{
+	found->block = block;
+	found->length = java_block_length(r, j);
+	found->name = java_u64(r->buffer, j->block_bytes + j->blob_name);
+	found->id = java_u32(r->buffer, j->block_bytes + j->nmethod_id);
+}
+
 /* Finds the blob that pc is in; its header is in the buffer. 0, or -1: none, or it cannot be read. */
 static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc,
 					  struct java_blob *blob)
 {
-	struct java_cached *cached = java_cached(pc);
-	__u64 block, name, length;
-	int is_known;
+	struct java_cached *cached = java_cached(pc), found = { 0 };
+	int is_known = 0;
 
 	if (!cached)
 		return -1;
-	is_known = cached->pc == pc && cached->serial == j->process.serial;
-	block = is_known ? cached->block : java_find_block(w, r, j, pc);
-	if (!block || java_read_header(w, r, j, block))
-		return -1;
-	name = java_u64(r->buffer, j->block_bytes + j->blob_name);
-	length = java_block_length(r, j);
-	blob->id = java_u32(r->buffer, j->block_bytes + j->nmethod_id);
-	if (is_known && !(cached->name == name && cached->length == length && (cached->id == blob->id || !java_is_nmethod(cached->kind)))) {
-		is_known = 0;
-		block = java_find_block(w, r, j, pc);
-		if (!block || java_read_header(w, r, j, block))
-			return -1;
-		name = java_u64(r->buffer, j->block_bytes + j->blob_name);
-		length = java_block_length(r, j);
-		blob->id = java_u32(r->buffer, j->block_bytes + j->nmethod_id);
+	if (cached->pc == pc && cached->serial == j->process.serial && !java_read_header(w, r, j, cached->block)) {
+		java_identify(r, j, cached->block, &found);
+		is_known = cached->name == found.name && cached->length == found.length &&
+			   (cached->id == found.id || !java_is_nmethod(cached->kind));
 	}
-	java_take_header(r, j, block, blob);
-	if (pc - blob->code_start >= blob->code_end - blob->code_start || blob->code_end - block > length << (j->segment_shift & 31))
-		return -1;
-	blob->name_hash = (__u32)(name ^ name >> 32);
 	if (!is_known) {
-		if (java_kind_of(w, name, &blob->kind))
+		found.block = java_find_block(w, r, j, pc);
+		if (!found.block || java_read_header(w, r, j, found.block))
 			return -1;
-		*cached = (struct java_cached){ .pc = pc, .block = block, .length = length, .name = name, .id = blob->id,
-						.serial = j->process.serial, .kind = blob->kind };
+		java_identify(r, j, found.block, &found);
+		if (java_kind_of(w, found.name, &found.kind))
+			return -1;
+		found.pc = pc;
+		found.serial = j->process.serial;
+		*cached = found;
 	}
+	java_take_header(r, j, found.block, blob);
 	blob->kind = cached->kind;
-	if (!java_is_nmethod(blob->kind))
-		blob->id = 0;
-	return 0;
+	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
+	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
+	return pc - blob->code_start < blob->code_end - blob->code_start &&
+		       blob->code_end - found.block <= found.length << (j->segment_shift & 31)
+		   ? 0
+		   : -1;
 }
