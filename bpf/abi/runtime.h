@@ -94,5 +94,5 @@ struct sonde_runtime_process {
 /* A process's value: room for any runtime's struct. */
 union sonde_runtime_known {
 	struct sonde_runtime_process process;
-	__u64 words[26];
+	__u64 words[56];
 };

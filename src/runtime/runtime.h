@@ -53,6 +53,10 @@ struct runtime_function {
 	char file[RUNTIME_FILE_BYTES]; /* "": not known */
 	uint32_t start_line;           /* 0: not known */
 	uint32_t line;                 /* current line, or line of the call; 0: not known */
+	/* Set by the caller of `describe`: which of the functions of one frame that were inlined into each other; 0: the innermost. */
+	uint32_t level;
+	bool has_caller;               /* this function is inlined: the next level is its caller */
+	bool is_mark;                  /* the name is a mark, not a function */
 };
 
 /* Result of resolving a frame. */

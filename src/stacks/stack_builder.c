@@ -155,9 +155,8 @@ static int append_end(void *arg, bool has_more)
 }
 
 /* The location of a frame; PROFILE_NONE: no memory. */
-static uint32_t location_of(const struct stack_builder *builder, uint32_t number)
+static uint32_t location_of(const struct stack_builder *builder, struct runtime_frame frame)
 {
-	const struct runtime_frame frame = runtime_stacks_frame(builder->store->runtimes, number);
 	struct profile_function function = { .name = profile_string(builder->profile, frame.name),
 					     .system_name = PROFILE_EMPTY_STRING,
 					     .file = profile_string(builder->profile, frame.file),
@@ -170,14 +169,22 @@ static uint32_t location_of(const struct stack_builder *builder, uint32_t number
 	return location.function == PROFILE_NONE ? PROFILE_NONE : profile_location(builder->profile, &location);
 }
 
-static int append_item(void *arg, uint32_t frame)
+/* A frame of a runtime, and those that it is inlined into. */
+static int append_item(void *arg, uint32_t number)
 {
 	struct making *making = arg;
-	uint32_t *location = &making->builder->locations[frame];
+	int err = 0;
 
-	if (*location == PROFILE_NONE)
-		*location = location_of(making->builder, frame);
-	return append_location(making, *location);
+	while (!err && number != RUNTIME_NO_CALLER) {
+		const struct runtime_frame frame = runtime_stacks_frame(making->builder->store->runtimes, number);
+		uint32_t *location = &making->builder->locations[number];
+
+		if (*location == PROFILE_NONE)
+			*location = location_of(making->builder, frame);
+		err = append_location(making, *location);
+		number = frame.caller;
+	}
+	return err;
 }
 
 /* Number of frames at the leaf that belong to a BPF program and to its call from a tracepoint. It varies with the other programs attached

@@ -542,13 +542,14 @@ enum runtime_answer runtime_loader_describe(struct runtime_loader *loader, uint3
 					    struct runtime_function *ret_function)
 {
 	const struct kept_process *process = runtime_of(frame->runtime) ? process_of(loader, tgid) : NULL;
+	uint32_t level = ret_function->level;
 	int err;
 
-	*ret_function = (struct runtime_function){ 0 };
+	*ret_function = (struct runtime_function){ .level = level };
 	err = process ? describe_placed(loader, &process->placed[frame->runtime], tgid, frame, copy, is_again, ret_function) : -ESRCH;
 	if (err >= 0) {
 		loader->account->nr_frames_unnamed -= is_again;
-		return err ? RUNTIME_MARK : RUNTIME_NAMED;
+		return err || ret_function->is_mark ? RUNTIME_MARK : RUNTIME_NAMED;
 	}
 	*ret_function = (struct runtime_function){ 0 };
 	snprintf(ret_function->name, sizeof(ret_function->name), "[unknown]");
