@@ -134,6 +134,22 @@ static void print_warnings(struct sonde_session *session)
 		output_say("%s", warning);
 }
 
+/* In memleak's words. */
+static void print_attached(const struct recording *recording)
+{
+	struct buffer header = BUFFER_INIT(1 << 17);
+
+	buffer_text(&header, "Attaching to ");
+	for (uint32_t i = 0; i < recording->targets.tgids.nr; i++)
+		buffer_printf(&header, "%s%" PRIu32, i ? "," : "pid ", recording->targets.tgids.ids[i]);
+	if (recording->command)
+		buffer_text(&header, recording->command[0]);
+	buffer_text(&header, ", Ctrl+C to quit.\n");
+	if (!header.err)
+		output_talk(header.data);
+	buffer_done(&header);
+}
+
 /* In the words of BCC's tools. */
 static void print_header(const struct recording *recording, const struct recording_words *words)
 {
@@ -141,6 +157,10 @@ static void print_header(const struct recording *recording, const struct recordi
 
 	if (recording->folded)
 		return;
+	if (words->is_attached) {
+		print_attached(recording);
+		return;
+	}
 	buffer_printf(&header, "%s ", words->measuring);
 	target_options_text(&recording->targets, recording->command, &header);
 	if (words->threads)

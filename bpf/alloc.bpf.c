@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The programs of `leak`: uprobes at the functions of allocators keep each block from its allocation to its free, with the stack that asked
+ * for it. A block is known by its address and process. It is added when the function has returned, before the program gets it, and removed
+ * at the entry of free, before the allocator can hand it out again; so is what realloc gives up. Counters are atomic: uprobes may be
+ * preempted. docs/internals/memory.md */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "abi/alloc.h"
+#include "lib/filter.h"
+#include "lib/maps.h"
+#include "lib/scratch.h"
+#include "lib/send.h"
+#include "lib/stack.h"
+#include "lib/user_regs.h"
+
+#define SAME_STACK_BYTES 65536 /* frames of one allocator's functions are closer to each other */
+#define MAX_ERRNO 4095         /* linux/err.h: system calls return -1 to -4095 for errors; mmap(3) -1 */
+#define EEXIST 17
+#define E2BIG 7
+
+const volatile struct sonde_alloc_config alloc_cfg = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set by the loader: --max-live */
+	__type(key, struct sonde_alloc_key);
+	__type(value, struct sonde_alloc_block);
+} alloc_blocks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_alloc_counters);
+} alloc_counters SEC(".maps");
+
+struct call { /* of an allocator's function, from its entry to its return */
+	__u64 sp;                    /* at the entry; 0: none. Identifies the call in its thread */
+	__u64 out;                   /* posix_memalign: where it writes the address */
+	__u64 old_addr;              /* realloc, mremap: the block that it is given */
+	struct sonde_alloc_block block, old;
+	__u32 has_old;               /* `old` was removed, and is put back if the call fails */
+	__u32 is_left_out;
+};
+
+struct thread {
+	struct call calls[SONDE_ALLOC_CALLS];
+	__u32 next;                  /* the one that is given up when there are too many */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} alloc_threads SEC(".maps");
+
+extern bool bpf_session_is_return(void) __ksym __weak;
+
+static __always_inline struct sonde_alloc_counters *alloc_count(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&alloc_counters, &zero);
+}
+
+static __always_inline bool is_ours(__u64 tgid_tid)
+{
+	char comm[SONDE_COMM_BYTES] = {};
+
+	if (alloc_cfg.only_tgid)
+		return tgid_tid >> 32 == alloc_cfg.only_tgid;
+	if (cfg.filter_comm)
+		bpf_get_current_comm(comm, sizeof(comm));
+	return is_wanted((void *)bpf_get_current_task(), tgid_tid >> 32, tgid_tid, comm);
+}
+
+static __always_inline bool is_mapping_call(__u32 kind)
+{
+	return kind == SONDE_ALLOC_MMAP || kind == SONDE_ALLOC_MREMAP || kind == SONDE_ALLOC_MUNMAP;
+}
+
+static __always_inline struct sonde_alloc_key key_of(__u64 addr, __u32 tgid, __u32 kind)
+{
+	return (struct sonde_alloc_key){ .addr = addr, .tgid = tgid, .space = is_mapping_call(kind) ? SONDE_ALLOC_MAPPING : SONDE_ALLOC_HEAP };
+}
+
+/* --- the calls of a thread ------------------------------------------------------------------------------------------------------------ */
+
+/* Is the thread in an allocator's function that called this one? Calls that ended without a return (an exception, longjmp) are forgotten:
+ * their frames are gone once a call has its own at their place or above it. Only on the same stack: a signal may have another. */
+static __always_inline bool is_inner(struct thread *thread, __u64 sp)
+{
+	bool inner = false;
+
+	for (int i = 0; i < SONDE_ALLOC_CALLS; i++) {
+		struct call *call = &thread->calls[i];
+
+		if (!call->sp)
+			continue;
+		if (call->sp < sp && sp - call->sp < SAME_STACK_BYTES)
+			call->sp = 0;
+		else if (call->sp > sp && call->sp - sp < SAME_STACK_BYTES)
+			inner = true;
+	}
+	return inner;
+}
+
+static __always_inline struct call *call_at(struct thread *thread, __u64 sp)
+{
+	for (int i = 0; i < SONDE_ALLOC_CALLS; i++) {
+		if (thread->calls[i].sp == sp)
+			return &thread->calls[i];
+	}
+	return 0;
+}
+
+/* A place for the call: that of one with the same frame (a tail call, or one that is gone), else a free one. */
+static __always_inline struct call *take_call(struct thread *thread, __u64 sp, struct sonde_alloc_counters *count)
+{
+	struct call *call = call_at(thread, sp) ?: call_at(thread, 0);
+
+	if (call)
+		return call;
+	count_one(&count->overtaken);
+	return &thread->calls[thread->next++ & (SONDE_ALLOC_CALLS - 1)];
+}
+
+/* --- arguments ------------------------------------------------------------------------------------------------------------------------ */
+
+/* A product that is too large does not matter: the call fails. */
+static __always_inline __u64 bytes_of(user_regs_t *ctx, __u32 kind)
+{
+	switch (kind) {
+	case SONDE_ALLOC_CALLOC: return PT_REGS_PARM1(ctx) * PT_REGS_PARM2(ctx);
+	case SONDE_ALLOC_REALLOCARRAY: return PT_REGS_PARM2(ctx) * PT_REGS_PARM3(ctx);
+	case SONDE_ALLOC_REALLOC:
+	case SONDE_ALLOC_ALIGNED_ALLOC:
+	case SONDE_ALLOC_MEMALIGN:
+	case SONDE_ALLOC_MMAP: return PT_REGS_PARM2(ctx);
+	case SONDE_ALLOC_POSIX_MEMALIGN:
+	case SONDE_ALLOC_MREMAP: return PT_REGS_PARM3(ctx);
+	}
+	return PT_REGS_PARM1(ctx);
+}
+
+static __always_inline bool is_left_out(__u64 bytes)
+{
+	if (alloc_cfg.min_bytes && bytes < alloc_cfg.min_bytes)
+		return true;
+	if (alloc_cfg.max_bytes && bytes > alloc_cfg.max_bytes)
+		return true;
+	return alloc_cfg.sample_rate > 1 && bpf_get_prandom_u32() % alloc_cfg.sample_rate;
+}
+
+/* --- blocks that go ------------------------------------------------------------------------------------------------------------------- */
+
+/* Removes what realloc or mremap is given. A function that calls another one with the same block has removed it already. */
+static __always_inline void remove_old(struct call *call, __u32 tgid, __u32 kind, __u64 old_addr, bool is_again, bool inner,
+				       struct sonde_alloc_counters *count)
+{
+	struct sonde_alloc_key key = key_of(old_addr, tgid, kind);
+	struct sonde_alloc_block *old;
+
+	if (is_again)
+		return;
+	call->has_old = 0;
+	call->old_addr = old_addr;
+	if (!old_addr)
+		return;
+	old = bpf_map_lookup_elem(&alloc_blocks, &key);
+	if (old) {
+		call->old = *old;
+		call->has_old = !bpf_map_delete_elem(&alloc_blocks, &key);
+	}
+	if (call->has_old)
+		count_one(&count->frees);
+	else if (!inner)
+		count_one(kind == SONDE_ALLOC_MREMAP ? &count->unmaps_unknown : &count->frees_unknown);
+}
+
+/* munmap may end a region, or take a part of its beginning or its end: the rest stays. A part out of the middle, or of a region that begins
+ * elsewhere, is not found. */
+static __always_inline void unmap(__u64 addr, __u64 bytes, __u32 tgid, struct sonde_alloc_counters *count)
+{
+	struct sonde_alloc_key key = key_of(addr, tgid, SONDE_ALLOC_MUNMAP);
+	struct sonde_alloc_block *known = bpf_map_lookup_elem(&alloc_blocks, &key), rest;
+
+	bytes = (bytes + SONDE_DEFERRED_PAGE_BYTES - 1) & -(__u64)SONDE_DEFERRED_PAGE_BYTES;
+	if (!known) {
+		count_one(&count->unmaps_unknown);
+		return;
+	}
+	rest = *known;
+	if (bpf_map_delete_elem(&alloc_blocks, &key))
+		return;
+	count_one(&count->frees);
+	if (rest.bytes <= bytes)
+		return;
+	rest.bytes -= bytes;
+	key.addr += bytes;
+	bpf_map_update_elem(&alloc_blocks, &key, &rest, BPF_ANY); /* into the place that has just become free */
+}
+
+/* --- the entry ------------------------------------------------------------------------------------------------------------------------ */
+
+static __always_inline int end_stack(struct scratch *s)
+{
+	struct thread *thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
+	struct call *call = thread ? call_at(thread, s->deferred.regs[WALK_REG_SP]) : 0;
+	__u32 zero = 0;
+	struct sonde_counters *shared = bpf_map_lookup_elem(&counters, &zero);
+
+	if (shared && s->runtimes_left)
+		count_one(&shared->runtimes_missed);
+	send_runtime(s);
+	if (call) {
+		call->block.user_stack = s->sample.user_stack;
+		call->block.runtime_stack = s->sample.runtime_stack;
+		call->block.generation = s->sample.generation;
+		call->block.user_state = s->sample.user_state;
+		call->block.runtime_state = s->sample.runtime_state;
+	}
+	scratch_leave(s);
+	return 0;
+}
+
+/* Runs after the programs of the runtimes. */
+SEC("kprobe")
+int on_alloc_stack(user_regs_t *ctx)
+{
+	struct scratch *s = scratch_of_run(ctx);
+
+	return s ? end_stack(s) : 0;
+}
+
+/* A function of its own, as the copy takes much of the stack. */
+static __always_inline int take_stack(user_regs_t *ctx, struct call *call, __u64 tgid_tid, struct sonde_alloc_counters *count)
+{
+	struct scratch *s = scratch_take(ctx);
+	struct sonde_counters *shared;
+	__u32 zero = 0;
+
+	call->block.user_state = SONDE_STACK_LOST;
+	shared = bpf_map_lookup_elem(&counters, &zero);
+	if (!s || !shared) {
+		count_one(&count->no_scratch);
+		return 0;
+	}
+	begin_sample(s, call->block.time_ns, tgid_tid);
+	s->walk.in_syscall = 0;
+	s->walk.syscall = NO_SYSCALL;
+	enter_regs(&s->walk, &s->deferred, ctx);
+	enter_process(s, &s->sample);
+	s->sample.user_state = user_state(s, &s->sample, shared, 0);
+	s->runtimes_left = s->walk.runtimes;
+	return s->runtimes_left ? next_runtime(ctx, s) : end_stack(s);
+}
+
+/* A call that returns memory. 0: its return is to be seen; 1: it is not. */
+static __always_inline int begin_call(user_regs_t *ctx, __u32 kind, __u64 tgid_tid, struct sonde_alloc_counters *count)
+{
+	struct thread *thread =
+	    bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	bool inner, has_old = kind == SONDE_ALLOC_REALLOC || kind == SONDE_ALLOC_REALLOCARRAY || kind == SONDE_ALLOC_MREMAP, is_again;
+	__u64 sp = PT_REGS_SP(ctx), old_addr = has_old ? PT_REGS_PARM1(ctx) : 0;
+	struct call *call;
+
+	if (!thread) {
+		count_one(&count->no_storage);
+		return 1;
+	}
+	inner = is_inner(thread, sp);
+	if (inner && is_mapping_call(kind)) {
+		count_one(&count->inner_mappings);
+		return 1;
+	}
+	call = take_call(thread, sp, count);
+	is_again = has_old && call->sp == sp && call->old_addr == old_addr && old_addr; /* reallocarray's jump to realloc */
+	call->sp = sp;
+	call->out = kind == SONDE_ALLOC_POSIX_MEMALIGN ? PT_REGS_PARM1(ctx) : 0;
+	call->block = (struct sonde_alloc_block){ .bytes = bytes_of(ctx, kind), .time_ns = bpf_ktime_get_ns(), .call = kind };
+	remove_old(call, tgid_tid >> 32, kind, old_addr, is_again, inner, count);
+	call->is_left_out = is_left_out(call->block.bytes);
+	if (call->is_left_out) {
+		count_one(&count->left_out);
+		return 0;
+	}
+	return take_stack(ctx, call, tgid_tid, count);
+}
+
+static __always_inline void free_block(__u64 addr, __u32 tgid, __u64 sp, struct sonde_alloc_counters *count)
+{
+	struct sonde_alloc_key key = key_of(addr, tgid, SONDE_ALLOC_FREE);
+	struct thread *thread;
+
+	if (!addr)
+		return;
+	if (!bpf_map_delete_elem(&alloc_blocks, &key)) {
+		count_one(&count->frees);
+		return;
+	}
+	thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
+	if (!thread || !is_inner(thread, sp)) /* else a realloc that frees what it was given */
+		count_one(&count->frees_unknown);
+}
+
+/* What has no return to be seen. */
+static __always_inline int release(user_regs_t *ctx, __u32 kind, __u64 tgid_tid, struct sonde_alloc_counters *count)
+{
+	struct thread *thread;
+
+	if (kind != SONDE_ALLOC_MUNMAP) {
+		free_block(PT_REGS_PARM1(ctx), tgid_tid >> 32, PT_REGS_SP(ctx), count);
+		return 1;
+	}
+	thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
+	if (!thread || !is_inner(thread, PT_REGS_SP(ctx)))
+		unmap(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), tgid_tid >> 32, count);
+	return 1;
+}
+
+static __always_inline int enter(user_regs_t *ctx)
+{
+	struct sonde_alloc_counters *count = alloc_count();
+	__u64 tgid_tid = bpf_get_current_pid_tgid();
+	__u32 kind = bpf_get_attach_cookie(ctx);
+
+	if (!count)
+		return 1; /* there are always some */
+	if (!is_ours(tgid_tid)) {
+		count_one(&count->filtered);
+		return 1;
+	}
+	if (kind == SONDE_ALLOC_FREE || kind == SONDE_ALLOC_DELETE || kind == SONDE_ALLOC_MUNMAP)
+		return release(ctx, kind, tgid_tid, count);
+	return begin_call(ctx, kind, tgid_tid, count);
+}
+
+/* --- the return ----------------------------------------------------------------------------------------------------------------------- */
+
+static __always_inline void add_block(const struct call *call, const struct sonde_alloc_key *key, struct sonde_alloc_counters *count)
+{
+	long err = bpf_map_update_elem(&alloc_blocks, key, &call->block, BPF_NOEXIST);
+
+	if (err == -EEXIST) {
+		count_one(&count->reused);
+		err = bpf_map_update_elem(&alloc_blocks, key, &call->block, BPF_ANY);
+	}
+	if (err)
+		count_one(err == -E2BIG ? &count->full : &count->no_memory);
+}
+
+/* The address that the function returned; 0: it failed. */
+static __always_inline __u64 result_of(user_regs_t *ctx, const struct call *call)
+{
+	__u64 result = PT_REGS_RC(ctx), addr = 0;
+
+	if (is_mapping_call(call->block.call))
+		return result >= -(__u64)MAX_ERRNO ? 0 : result;
+	if (call->block.call != SONDE_ALLOC_POSIX_MEMALIGN)
+		return result;
+	if (!(__u32)result)
+		bpf_probe_read_user(&addr, sizeof(addr), (const void *)call->out);
+	return addr;
+}
+
+/* realloc(p, 0) may free p and return NULL; otherwise p stays the program's. */
+static __always_inline void put_back(const struct call *call, __u32 tgid)
+{
+	struct sonde_alloc_key key = key_of(call->old_addr, tgid, call->block.call);
+
+	if (call->has_old && call->block.bytes)
+		bpf_map_update_elem(&alloc_blocks, &key, &call->old, BPF_ANY);
+}
+
+static __always_inline int leave(user_regs_t *ctx)
+{
+	struct thread *thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
+	struct call *call = thread ? call_at(thread, PT_REGS_SP(ctx) - WALK_RETURN_BYTES) : 0;
+	struct sonde_alloc_counters *count = alloc_count();
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct sonde_alloc_key key;
+
+	if (!count)
+		return 0; /* there are always some */
+	if (!call) {
+		count_one(&count->unmatched);
+		return 0;
+	}
+	call->sp = 0;
+	key = key_of(result_of(ctx, call), tgid, call->block.call);
+	if (!key.addr) {
+		put_back(call, tgid);
+		count_one(&count->failed);
+		return 0;
+	}
+	count_one(key.space == SONDE_ALLOC_MAPPING ? &count->mappings : &count->allocs);
+	if (!call->is_left_out)
+		add_block(call, &key, count);
+	return 0;
+}
+
+/* --- programs ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Entry and return by one probe (Linux 6.13). 1 at the entry: the return is left alone, and costs nothing. */
+SEC("kprobe")
+int on_alloc_session(user_regs_t *ctx)
+{
+	return bpf_session_is_return() ? leave(ctx) : enter(ctx);
+}
+
+SEC("kprobe")
+int on_alloc_entry(user_regs_t *ctx)
+{
+	enter(ctx);
+	return 0;
+}
+
+SEC("kprobe")
+int on_alloc_return(user_regs_t *ctx)
+{
+	return leave(ctx);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
