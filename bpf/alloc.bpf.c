@@ -13,13 +13,18 @@
 #include <bpf/bpf_tracing.h>
 
 #include "abi/alloc.h"
+#include "lib/event_regs.h"
 #include "lib/filter.h"
 #include "lib/maps.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
 #include "lib/stack.h"
 #include "lib/user_regs.h"
+#include "lib/user_stack_cache.h"
 
+static const int walk_is_recorded = 1;
+
+#define STACKS 4 /* kept of a thread: it allocates in few places at a time */
 #define SAME_STACK_BYTES 65536 /* frames of one allocator's functions are closer to each other */
 #define MAX_ERRNO 4095         /* linux/err.h: system calls return -1 to -4095 for errors; mmap(3) -1 */
 #define EEXIST 17
@@ -53,6 +58,10 @@ struct call { /* of an allocator's function, from its entry to its return */
 struct thread {
 	struct call calls[SONDE_ALLOC_CALLS];
 	__u32 next;                  /* the one that is given up when there are too many */
+	__u32 next_stack, nr_hits;
+	__u32 fresh;                 /* number + 1 of the entry of `stacks` that was just filled; 0: none */
+	__u64 window;                /* of the recording, that they belong to */
+	struct stack_cache stacks[STACKS];
 };
 
 struct {
@@ -211,23 +220,45 @@ static __always_inline void unmap(__u64 addr, __u64 bytes, __u32 tgid, struct so
 
 /* --- the entry ------------------------------------------------------------------------------------------------------------------------ */
 
+/* In a new window payloads have to be sent again. */
+static __always_inline void forget_stacks(struct thread *thread)
+{
+	__u64 number = window_number();
+
+	if (thread->window == number)
+		return;
+	thread->window = number;
+	for (int i = 0; i < STACKS; i++)
+		thread->stacks[i].hash = 0;
+}
+
+static __always_inline void keep_ids(struct call *call, const struct scratch *s)
+{
+	call->block.user_stack = s->sample.user_stack;
+	call->block.runtime_stack = s->sample.runtime_stack;
+	call->block.generation = s->sample.generation;
+	call->block.user_state = s->sample.user_state;
+	call->block.runtime_state = s->sample.runtime_state;
+}
+
+/* After a walk and the programs of the runtimes. */
 static __always_inline int end_stack(struct scratch *s)
 {
 	struct thread *thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
 	struct call *call = thread ? call_at(thread, s->deferred.regs[WALK_REG_SP]) : 0;
-	__u32 zero = 0;
+	__u32 zero = 0, fresh;
 	struct sonde_counters *shared = bpf_map_lookup_elem(&counters, &zero);
 
 	if (shared && s->runtimes_left)
 		count_one(&shared->runtimes_missed);
 	send_runtime(s);
-	if (call) {
-		call->block.user_stack = s->sample.user_stack;
-		call->block.runtime_stack = s->sample.runtime_stack;
-		call->block.generation = s->sample.generation;
-		call->block.user_state = s->sample.user_state;
-		call->block.runtime_state = s->sample.runtime_state;
-	}
+	if (call)
+		keep_ids(call, s);
+	fresh = thread ? thread->fresh - 1 : STACKS;
+	if (fresh < STACKS)
+		thread->stacks[fresh].is_bare = !s->runtime.nr_frames && !s->runtime.record.stop && !s->runtimes_left;
+	if (thread)
+		thread->fresh = 0;
 	scratch_leave(s);
 	return 0;
 }
@@ -241,12 +272,82 @@ int on_alloc_stack(user_regs_t *ctx)
 	return s ? end_stack(s) : 0;
 }
 
-/* A function of its own, as the copy takes much of the stack. */
-static __always_inline int take_stack(user_regs_t *ctx, struct call *call, __u64 tgid_tid, struct sonde_alloc_counters *count)
+/* As user_stack_cache_fits, for registers that are in the scratch's deferred record: a context's may not be read by a computed address. */
+static __always_inline bool stack_fits(const struct stack_cache *cached, const struct scratch *s)
+{
+	const __u64 *regs = s->deferred.regs;
+	__u64 differs = 0;
+
+	if (!cached->hash || !cached->is_bare || cached->table_generation != s->table_generation || cached->exec != s->exec ||
+	    cached->tls_base || (cached->nr_words && !cached->near_bytes))
+		return false;
+	if (cached->pc != regs[SONDE_REG_PC] || cached->sp != regs[WALK_REG_SP] || cached->bp != regs[WALK_REG_BP])
+		return false;
+#pragma clang loop unroll(full)
+	for (int i = 0; i < WALK_NR_REGS; i++)
+		differs |= (cached->regs[i] ^ regs[i]) & -(__u64)(cached->used_regs >> i & 1);
+	return !differs;
+}
+
+WALK_FUNCTION __u64 known_stack(const struct stack_cache *cached, __u32 slot)
+{
+	struct scratch *s = scratch_of(slot);
+
+	return s && cached && stack_fits(cached, s) ? user_stack_cache_hash(cached, slot) : 0;
+}
+
+/* The hash of the stack if the thread has had it (lib/user_stack_cache.h); else 0. */
+static __always_inline __u64 find_stack(struct thread *thread, struct scratch *s)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	forget_stacks(thread);
+	s->table_generation = table_generation_now();
+	s->exec = task->self_exec_id;
+	if (s->walk.compat)
+		return 0;
+	for (int i = 0; i < STACKS; i++) {
+		__u64 hash = known_stack(&thread->stacks[i], s->walk.number);
+
+		if (hash) {
+			s->sample.generation = thread->stacks[i].generation;
+			return hash;
+		}
+	}
+	return 0;
+}
+
+/* `known`: what the cache has; 0: nothing. */
+static __always_inline void walk_stack(struct thread *thread, struct scratch *s, __u64 known, struct sonde_counters *shared,
+				       struct sonde_alloc_counters *count)
+{
+	__u32 i;
+
+	s->walk.in_syscall = 0;
+	s->walk.syscall = NO_SYSCALL;
+	enter_process(s, &s->sample);
+	s->sample.user_state = user_state(s, &s->sample, shared, 0);
+	s->runtimes_left = s->walk.runtimes;
+	if (s->sample.user_state != SONDE_STACK_STORED)
+		return;
+	if (known) {
+		if (known != s->sample.user_stack && s->table_generation == table_generation_now()) /* else it was right, and has changed */
+			count_one(&count->stack_cache_wrong);
+		return;
+	}
+	i = thread->next_stack++ & (STACKS - 1);
+	note_generation(&thread->stacks[i], s);
+	user_stack_cache_keep(&thread->stacks[i], s->walk.number, s->sample.user_stack);
+	thread->fresh = i + 1;
+}
+
+static __always_inline int take_stack(user_regs_t *ctx, struct thread *thread, struct call *call, __u64 tgid_tid,
+				      struct sonde_alloc_counters *count)
 {
 	struct scratch *s = scratch_take(ctx);
 	struct sonde_counters *shared;
 	__u32 zero = 0;
+	__u64 known;
 
 	call->block.user_state = SONDE_STACK_LOST;
 	shared = bpf_map_lookup_elem(&counters, &zero);
@@ -255,12 +356,17 @@ static __always_inline int take_stack(user_regs_t *ctx, struct call *call, __u64
 		return 0;
 	}
 	begin_sample(s, call->block.time_ns, tgid_tid);
-	s->walk.in_syscall = 0;
-	s->walk.syscall = NO_SYSCALL;
 	enter_regs(&s->walk, &s->deferred, ctx);
-	enter_process(s, &s->sample);
-	s->sample.user_state = user_state(s, &s->sample, shared, 0);
-	s->runtimes_left = s->walk.runtimes;
+	known = find_stack(thread, s);
+	if (known && ++thread->nr_hits % STACK_CACHE_CHECK) {
+		s->sample.user_stack = known;
+		s->sample.user_state = SONDE_STACK_STORED;
+		keep_ids(call, s);
+		scratch_leave(s);
+		count_one(&count->stack_cache_hits);
+		return 0;
+	}
+	walk_stack(thread, s, known, shared, count);
 	return s->runtimes_left ? next_runtime(ctx, s) : end_stack(s);
 }
 
@@ -293,7 +399,7 @@ static __always_inline int begin_call(user_regs_t *ctx, __u32 kind, __u64 tgid_t
 		count_one(&count->left_out);
 		return 0;
 	}
-	return take_stack(ctx, call, tgid_tid, count);
+	return take_stack(ctx, thread, call, tgid_tid, count);
 }
 
 static __always_inline void free_block(__u64 addr, __u32 tgid, __u64 sp, struct sonde_alloc_counters *count)

@@ -65,6 +65,8 @@ _Static_assert(sizeof(struct sonde_alloc_block) == 40, "layout changed: bump SON
 	X(no_storage)      /* calls in threads for which the kernel had no memory */ \
 	X(unmatched)       /* ends of calls whose beginning was not seen */ \
 	X(overtaken)       /* calls given up for newer ones of the same thread: more than SONDE_ALLOC_CALLS at a time */ \
+	X(stack_cache_hits) /* stacks that the thread had had before */ \
+	X(stack_cache_wrong) /* of those that were walked all the same: the cache had another */ \
 	X(no_scratch)      /* blocks without a stack: too many programs at a time on the CPU */
 
 struct sonde_alloc_counters {
