@@ -53,7 +53,8 @@ _Static_assert(sizeof(struct sonde_alloc_block) == 40, "layout changed: bump SON
 	X(allocs)          /* calls that returned a block */ \
 	X(failed)          /* calls that returned none */ \
 	X(frees)           /* of known blocks, with those that realloc gave up */ \
-	X(frees_unknown)   /* of blocks that were allocated before the start, or are not tracked */ \
+	X(frees_unknown)   /* of blocks that were allocated before the start; glibc also frees, at a thread's end, what that had freed and \
+				it had kept for it (tcache_thread_shutdown) */ \
 	X(unmaps_unknown)  /* of regions, or parts of regions, that are not tracked */ \
 	X(mappings)        /* calls of mmap and mremap that returned a region */ \
 	X(inner_mappings)  /* an allocator's own, for its blocks: left out */ \

@@ -3,6 +3,7 @@
  * all blocks are read and summed by their stacks. docs/internals/memory.md */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 #include "memory/outstanding.h"
 
 #define MAX_LIVE (1u << 28)
+#define NAMES_NS NS_PER_S
 
 enum leak_value { LEAK_VALUE_OBJECTS, LEAK_VALUE_BYTES, LEAK_VALUE_COUNT };
 
@@ -22,6 +24,8 @@ struct leak {
 	struct measurement base;
 	struct sonde_leak_options options;
 	char *object;                   /* of the options */
+	uint32_t *tgids, nr_tgids;      /* of the targets, and of the command */
+	uint64_t named_ns;              /* when their names were last read */
 	uint32_t command_tgid;
 	struct alloc_programs *programs;
 	struct allocator_probes *probes;
@@ -88,6 +92,7 @@ static void done(struct measurement *measurement)
 	alloc_programs_free(leak->programs);
 	outstanding_free(leak->cut);
 	comms_done(&leak->comms);
+	free(leak->tgids);
 	free(leak->object);
 }
 
@@ -112,10 +117,27 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	if (err)
 		return err;
 	leak->command_tgid = command_tgid;
+	leak->tgids = calloc(targets->nr + 1, sizeof(*leak->tgids));
+	if (!leak->tgids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < targets->nr; i++)
+		leak->tgids[leak->nr_tgids++] = targets->list[i].tgid;
+	if (command_tgid)
+		leak->tgids[leak->nr_tgids++] = command_tgid;
 	leak->probes = allocator_probes_new(engine, leak->programs, &probing);
 	if (!leak->probes)
 		return -ENOMEM;
 	return command_tgid ? allocator_probes_expect(leak->probes, measurement->parts.options->command, diag) : 0;
+}
+
+/* A process that ends before its blocks are read keeps its name. */
+static void read_names(struct leak *leak, uint64_t now_ns)
+{
+	if (now_ns - leak->named_ns < NAMES_NS)
+		return;
+	leak->named_ns = now_ns;
+	for (uint32_t i = 0; i < leak->nr_tgids; i++)
+		comms_read(&leak->comms, leak->tgids[i]);
 }
 
 static int start(struct measurement *measurement, struct diag *diag, uint64_t *ret_start_ns)
@@ -124,6 +146,7 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 	int err = allocator_probes_look(leak->probes, diag);
 
 	*ret_start_ns = clock_ns();
+	read_names(leak, *ret_start_ns);
 	if (!err && !allocator_probes_nr(leak->probes) && !leak->command_tgid)
 		account_note(measurement->parts.account, "no allocator was found in the process: its malloc has no symbol, or it has none");
 	return err;
@@ -131,6 +154,7 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 
 static int step(struct measurement *measurement, uint64_t now_ns, struct diag *diag)
 {
+	read_names(leak_of(measurement), now_ns);
 	return allocator_probes_look(leak_of(measurement)->probes, diag);
 }
 
@@ -327,7 +351,7 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 		      (uint64_t)c->mappings, (uint64_t)c->frees);
 	write_count(lines, c->failed, "allocations failed");
 	if (leak->options.sample_rate <= 1 && !leak->options.min_bytes && !leak->options.max_bytes)
-		write_count(lines, c->frees_unknown, "frees of blocks that were allocated before sonde looked: not attributed");
+		write_count(lines, c->frees_unknown, "frees of blocks that are not known: allocated before sonde looked, or kept by the C library for a thread that ended");
 	write_count(lines, c->reused, "blocks were returned by a function that had them from another one, or freed unseen: each counts once");
 	write_count(lines, c->left_out, "allocations left out, by size or sampling");
 	write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");
