@@ -98,7 +98,9 @@ static __always_inline bool is_mapping_call(__u32 kind)
 
 static __always_inline struct sonde_alloc_key key_of(__u64 addr, __u32 tgid, __u32 kind)
 {
-	return (struct sonde_alloc_key){ .addr = addr, .tgid = tgid, .space = is_mapping_call(kind) ? SONDE_ALLOC_MAPPING : SONDE_ALLOC_HEAP };
+	return (struct sonde_alloc_key){ .addr = addr,
+					 .tgid = tgid,
+					 .space = is_mapping_call(kind) ? SONDE_ALLOC_MAPPING : SONDE_ALLOC_HEAP };
 }
 
 /* --- the calls of a thread ------------------------------------------------------------------------------------------------------------ */

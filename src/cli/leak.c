@@ -50,8 +50,8 @@ static const struct option_spec options[] = {
 	  FIELD(sample_rate),
 	  .min = 1,
 	  .max = UINT32_MAX,
-	  .help = "track one in N allocations, chosen by chance; each counts as N. Saves memory of the kernel, but hardly time: the calls are "
-		  "seen all the same" },
+	  .help = "track one in N allocations, chosen by chance; each counts as N. Saves memory of the kernel, but hardly time: the "
+		  "calls are seen all the same" },
 	{ .name = "max-live",
 	  .metavar = "N",
 	  .kind = OPTION_NUMBER,
@@ -113,7 +113,8 @@ static int check(void *all, char *const *command, struct diag *diag)
 	if (arguments->children && !command)
 		return diag_errno(diag, EINVAL, "--children is for a command: give the children's ids to -p");
 	if (arguments->max_bytes && arguments->max_bytes < arguments->min_bytes)
-		return diag_errno(diag, EINVAL, "no block has at least %" PRIu64 " and at most %" PRIu64 " bytes: --max-size is below --min-size",
+		return diag_errno(diag, EINVAL, "no block has at least %" PRIu64 " and at most %" PRIu64
+				  " bytes: --max-size is below --min-size",
 				  arguments->min_bytes, arguments->max_bytes);
 	if (arguments->combined)
 		arguments->older_ms = 0;
@@ -155,11 +156,11 @@ static const struct leak_arguments defaults = { .older_ms = DEFAULT_OLDER_MS,
 const struct verb leak_verb = {
 	.name = "leak",
 	.summary = "which stacks hold memory that was not freed",
-	.description = "Keeps each block of a process from its allocation to its free, in the kernel, and reports those that are not free, by "
-		       "the stack that asked for them: malloc, calloc, realloc, reallocarray, aligned_alloc, posix_memalign, memalign, valloc, "
-		       "pvalloc, C++'s new and delete, mmap and mremap, of the C library and of any other allocator that the process maps or "
-		       "contains. No restart and no preloaded library is needed.\n\n"
-		       "Each call costs the process a microsecond or more: a program that allocates all the time becomes many times slower.\n\n"
+	.description = "Keeps each block of a process from its allocation to its free, in the kernel, and reports those that are not free, "
+		       "by the stack that asked for them: malloc, calloc, realloc, reallocarray, aligned_alloc, posix_memalign, memalign, "
+		       "valloc, pvalloc, C++'s new and delete, mmap and mremap, of the C library and of any other allocator that the "
+		       "process maps or contains. No restart and no preloaded library is needed.\n\n"
+		       "Each call costs the process a microsecond or more: one that allocates all the time becomes many times slower.\n\n"
 		       "The options are those of BCC's memleak, under long names.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),

@@ -176,7 +176,7 @@ static int attach(struct alloc_programs *programs, const struct bpf_program *pro
 	return fd < 0 ? fd : keep(programs, (struct attached){ .fd = fd });
 }
 
-/* Returns first: a call whose end alone is seen is only counted. Frees last but one: none is unknown that could be known. */
+/* Returns first: a call of which the end alone is seen is only counted. */
 static int attach_apart(struct alloc_programs *programs, struct uprobe_points *points, const struct alloc_probe *probes, uint32_t nr)
 {
 	uint64_t offs[MAX_PROBES], cookies[MAX_PROBES];
@@ -190,7 +190,11 @@ static int attach_apart(struct alloc_programs *programs, struct uprobe_points *p
 		cookies[nr_returns++] = probes[i].call;
 	}
 	err = attach(programs, programs->skeleton->progs.on_alloc_return,
-		     &(struct uprobe_points){ .path = points->path, .tgid = points->tgid, .offs = offs, .cookies = cookies, .nr = nr_returns,
+		     &(struct uprobe_points){ .path = points->path,
+					      .tgid = points->tgid,
+					      .offs = offs,
+					      .cookies = cookies,
+					      .nr = nr_returns,
 					      .returns = true });
 	return err ? err : attach(programs, programs->skeleton->progs.on_alloc_entry, points);
 }
@@ -241,8 +245,8 @@ int alloc_programs_read(const struct alloc_programs *programs, alloc_block_fn fn
 {
 	struct reading reading = { .fn = fn, .arg = arg };
 
-	return map_read(bpf_map__fd(programs->skeleton->maps.alloc_blocks), sizeof(struct sonde_alloc_key), sizeof(struct sonde_alloc_block),
-			pass, &reading);
+	return map_read(bpf_map__fd(programs->skeleton->maps.alloc_blocks), sizeof(struct sonde_alloc_key),
+			sizeof(struct sonde_alloc_block), pass, &reading);
 }
 
 void alloc_programs_forget(const struct alloc_programs *programs, const struct sonde_alloc_key *key)

@@ -38,7 +38,7 @@ typedef int (*alloc_block_fn)(void *arg, const struct sonde_alloc_key *key, cons
 /* Passes each block that is allocated to `fn`, while programs may add and remove others. Returns 0, -ENOMEM, or what bpf(2) or fn
  * returned. */
 MUST_CHECK int alloc_programs_read(const struct alloc_programs *programs, alloc_block_fn fn, void *arg);
-void alloc_programs_forget(const struct alloc_programs *programs, const struct sonde_alloc_key *key); /* a block of a process that is gone */
+void alloc_programs_forget(const struct alloc_programs *programs, const struct sonde_alloc_key *key); /* its memory is gone */
 /* When the process last began a program, as far as is known; 0: before the recording. */
 uint64_t alloc_programs_start_ns(const struct alloc_programs *programs, uint32_t tgid);
 void alloc_programs_counters(const struct alloc_programs *programs, struct sonde_alloc_counters *ret_counters); /* summed over the CPUs */

@@ -14,11 +14,13 @@
 #include "memory/comms.h"
 #include "memory/memory.h"
 #include "memory/outstanding.h"
+#include "memory/suspects.h"
 
 #define MAX_LIVE (1u << 28)
 #define NAMES_NS NS_PER_S
+#define LOOK_NS (5 * NS_PER_S)
 
-enum leak_value { LEAK_VALUE_OBJECTS, LEAK_VALUE_BYTES, LEAK_VALUE_COUNT };
+enum leak_value { LEAK_VALUE_OBJECTS, LEAK_VALUE_BYTES, LEAK_VALUE_GROWTH, LEAK_VALUE_COUNT };
 
 struct leak {
 	struct measurement base;
@@ -29,8 +31,9 @@ struct leak {
 	uint32_t command_tgid;
 	struct alloc_programs *programs;
 	struct allocator_probes *probes;
-	uint64_t border_ns;
 	struct outstanding *cut;        /* of the window that was cut and is not closed yet; NULL: none */
+	struct suspects *suspects;
+	uint64_t looked_ns;             /* at what is outstanding, for the suspects */
 	struct sonde_alloc_counters counters; /* at the last border */
 	struct comms comms;
 };
@@ -56,7 +59,8 @@ static int check(const struct leak *leak, const struct sonde_session_options *co
 	if (common->nr_tids || common->comm || common->cgroup)
 		return diag_errno(diag, EINVAL, "allocations are tracked in whole processes: give their ids");
 	if (o->max_bytes && o->max_bytes < o->min_bytes)
-		return diag_errno(diag, EINVAL, "no block has at least %" PRIu64 " and at most %" PRIu64 " bytes", o->min_bytes, o->max_bytes);
+		return diag_errno(diag, EINVAL, "no block has at least %" PRIu64 " and at most %" PRIu64 " bytes", o->min_bytes,
+				  o->max_bytes);
 	if (o->max_live > MAX_LIVE)
 		return diag_errno(diag, EINVAL, "at most %u blocks can be tracked at a time", MAX_LIVE);
 	return 0;
@@ -79,6 +83,9 @@ static int init(struct measurement *measurement, struct sampler_options *samplin
 	sampling->config.kernel_stacks = 0;
 	sampling->config.user_stacks = 1;
 	sampling->config.more_levels = 7; /* threads are preempted in uprobes, and others begin theirs */
+	leak->suspects = suspects_new();
+	if (!leak->suspects)
+		return -ENOMEM;
 	measurement->may_be_empty = true;
 	measurement->takes_whole_command = true;
 	return 0;
@@ -91,6 +98,7 @@ static void done(struct measurement *measurement)
 	allocator_probes_free(leak->probes);
 	alloc_programs_free(leak->programs);
 	outstanding_free(leak->cut);
+	suspects_free(leak->suspects);
 	comms_done(&leak->comms);
 	free(leak->tgids);
 	free(leak->object);
@@ -145,17 +153,11 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 	struct leak *leak = leak_of(measurement);
 	int err = allocator_probes_look(leak->probes, diag);
 
-	*ret_start_ns = clock_ns();
+	*ret_start_ns = leak->looked_ns = clock_ns();
 	read_names(leak, *ret_start_ns);
 	if (!err && !allocator_probes_nr(leak->probes) && !leak->command_tgid)
 		account_note(measurement->parts.account, "no allocator was found in the process: its malloc has no symbol, or it has none");
 	return err;
-}
-
-static int step(struct measurement *measurement, uint64_t now_ns, struct diag *diag)
-{
-	read_names(leak_of(measurement), now_ns);
-	return allocator_probes_look(leak_of(measurement)->probes, diag);
 }
 
 /* --- windows -------------------------------------------------------------------------------------------------------------------------- */
@@ -198,7 +200,22 @@ static int take_all(struct leak *leak, uint64_t now_ns, struct diag *diag)
 		return -ENOMEM;
 	err = alloc_programs_read(leak->programs, take_block, &reading);
 	alloc_programs_counters(leak->programs, &leak->counters);
+	leak->looked_ns = now_ns;
+	if (!err && !leak->options.each)
+		err = suspects_look(leak->suspects, leak->cut, now_ns);
 	return err ? diag_errno(diag, -err, "cannot read the blocks: %s", strerror(-err)) : 0;
+}
+
+/* Suspects need more than one look, also in a recording without windows. */
+static int step(struct measurement *measurement, uint64_t now_ns, struct diag *diag)
+{
+	struct leak *leak = leak_of(measurement);
+	int err = allocator_probes_look(leak->probes, diag);
+
+	read_names(leak, now_ns);
+	if (err || measurement->parts.options->every_ns || leak->options.each || now_ns - leak->looked_ns < LOOK_NS)
+		return err;
+	return take_all(leak, now_ns, diag);
 }
 
 static int cut(struct measurement *measurement, struct diag *diag)
@@ -245,6 +262,8 @@ static int set_types(struct profile *profile)
 	const struct profile_value_type types[LEAK_VALUE_COUNT] = {
 		[LEAK_VALUE_OBJECTS] = { profile_string(profile, "inuse_objects"), profile_string(profile, "count"), VALUE_SUM },
 		[LEAK_VALUE_BYTES] = { profile_string(profile, "inuse_space"), profile_string(profile, "bytes"), VALUE_SUM },
+		/* of stacks that grow steadily */
+		[LEAK_VALUE_GROWTH] = { profile_string(profile, "growth_per_hour"), profile_string(profile, "bytes"), VALUE_SUM },
 	};
 
 	for (uint32_t i = 0; i < LEAK_VALUE_COUNT; i++) {
@@ -301,7 +320,8 @@ static int add_sum(const struct leak *leak, const struct outstanding_sum *sum, s
 		.tgid = sum->key.ids.tgid,
 		.cpu = PROFILE_NONE,
 		.comm = profile_string(profile, sum->comm),
-		.values = { [LEAK_VALUE_OBJECTS] = value_of(leak, sum->nr), [LEAK_VALUE_BYTES] = value_of(leak, sum->bytes) },
+		.values = { [LEAK_VALUE_OBJECTS] = value_of(leak, sum->nr), [LEAK_VALUE_BYTES] = value_of(leak, sum->bytes),
+			    [LEAK_VALUE_GROWTH] = value_of(leak, sum->growth) },
 	};
 	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_builder_sample(builder, &sum->key.ids, sum->nr, &sample);
 
@@ -351,8 +371,9 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 		      (uint64_t)c->mappings, (uint64_t)c->frees);
 	write_count(lines, c->failed, "allocations failed");
 	if (leak->options.sample_rate <= 1 && !leak->options.min_bytes && !leak->options.max_bytes)
-		write_count(lines, c->frees_unknown, "frees of blocks that are not known: allocated before sonde looked, or kept by the C library for a thread that ended");
-	write_count(lines, c->reused, "blocks were returned by a function that had them from another one, or freed unseen: each counts once");
+		write_count(lines, c->frees_unknown,
+			    "frees of blocks that are not known: allocated before sonde looked, or kept by the C library for a thread that ended");
+	write_count(lines, c->reused, "blocks came again, from a function that calls another one or because a free was not seen: counted once");
 	write_count(lines, c->left_out, "allocations left out, by size or sampling");
 	write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");
 	write_count(lines, c->no_memory + c->no_storage, "allocations lost: the kernel had no memory for them");

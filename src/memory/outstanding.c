@@ -61,7 +61,7 @@ uint32_t outstanding_nr(const struct outstanding *outstanding)
 	return outstanding->sums.nr;
 }
 
-const struct outstanding_sum *outstanding_at(const struct outstanding *outstanding, uint32_t i)
+struct outstanding_sum *outstanding_at(const struct outstanding *outstanding, uint32_t i)
 {
 	return interned_at(&outstanding->sums, i);
 }

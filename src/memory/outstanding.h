@@ -18,6 +18,7 @@ struct outstanding_sum {
 	struct outstanding_key key;
 	uint64_t nr, bytes;             /* old enough to be reported */
 	uint64_t nr_young, bytes_young; /* and not */
+	uint64_t growth;                /* bytes per hour, of a suspect (memory/suspects.h); else 0 */
 	char comm[SONDE_COMM_BYTES];    /* of the process */
 };
 
@@ -28,4 +29,5 @@ void outstanding_free(struct outstanding *outstanding); /* takes NULL */
 MUST_CHECK int outstanding_add(struct outstanding *outstanding, const struct sonde_alloc_key *key, const struct sonde_alloc_block *block,
 			       const char *comm, bool is_old);
 uint32_t outstanding_nr(const struct outstanding *outstanding);
-const struct outstanding_sum *outstanding_at(const struct outstanding *outstanding, uint32_t i); /* borrowed until the next is added */
+/* Borrowed until the next is added; writable, except for the key. */
+struct outstanding_sum *outstanding_at(const struct outstanding *outstanding, uint32_t i);

@@ -126,7 +126,9 @@ static int write_heading(enum export_format format, const struct profile *profil
 	char text[TIME_BYTES] = "\n";
 	int err;
 
-	if (format == EXPORT_JSONL || (format == EXPORT_FOLDED && window->number == 1) || (format == EXPORT_TEXT && text_is_outstanding(profile)))
+	if (format == EXPORT_JSONL || (format == EXPORT_FOLDED && window->number == 1))
+		return 0;
+	if (format == EXPORT_TEXT && text_is_outstanding(profile)) /* has the time itself */
 		return 0;
 	if (format == EXPORT_TEXT && localtime_r(&seconds, &tm))
 		strftime(text, sizeof(text), "[%H:%M:%S]\n", &tm);

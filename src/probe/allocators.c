@@ -44,7 +44,9 @@ static const struct name cxx_names[] = {
 	{ "_ZdlPv", SONDE_ALLOC_DELETE },
 	{ "_ZdaPv", SONDE_ALLOC_DELETE },
 };
-static const char *const cxx_suffixes[] = { "", "m", "RKSt9nothrow_t", "St11align_val_t", "mSt11align_val_t", "St11align_val_tRKSt9nothrow_t" };
+static const char *const cxx_suffixes[] = {
+	"", "m", "RKSt9nothrow_t", "St11align_val_t", "mSt11align_val_t", "St11align_val_tRKSt9nothrow_t"
+};
 
 static bool find_c(const char *text, enum sonde_alloc_call *ret_call)
 {
@@ -160,7 +162,8 @@ static void take(const struct elf_file *elf, const struct finding *finding, stru
 		struct allocator_function *function = &to->functions[to->nr];
 		uint64_t entry_off, probe_off;
 
-		if (file_off_of(elf, finding->placements[i].entry, &entry_off) || file_off_of(elf, finding->placements[i].probe, &probe_off))
+		if (file_off_of(elf, finding->placements[i].entry, &entry_off) ||
+		    file_off_of(elf, finding->placements[i].probe, &probe_off))
 			continue;
 		*function = (struct allocator_function){ .entry_off = entry_off, .probe_off = probe_off, .call = finding->calls[i] };
 		to->nr++;

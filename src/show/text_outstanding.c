@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes the layout of BCC's memleak: the stacks that hold the most memory, the largest last. */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,7 +16,7 @@ bool text_is_outstanding(const struct profile *profile)
 	uint32_t nr;
 	const struct profile_value_type *types = profile_value_types(profile, &nr);
 
-	return nr == 2 && !strcmp(profile_string_text(profile, types[0].type), "inuse_objects") &&
+	return nr >= 2 && !strcmp(profile_string_text(profile, types[0].type), "inuse_objects") &&
 	       !strcmp(profile_string_text(profile, types[1].type), "inuse_space");
 }
 
@@ -50,6 +52,37 @@ static void write_entry(struct buffer *buffer, const struct profile *profile, co
 		profile_stack_at(profile, entry->user_stack, &nr);
 	for (uint32_t i = 0; i < nr; i++)
 		write_frame(buffer, profile, options, profile_stack_at(profile, entry->user_stack, &nr)[i]);
+}
+
+#define MAX_SUSPECTS 10
+
+static int compare_growth(const void *left, const void *right)
+{
+	const struct fold_entry *const *a = left, *const *b = right;
+
+	return (*a)->values[2] > (*b)->values[2] ? -1 : (*a)->values[2] < (*b)->values[2];
+}
+
+/* The stacks that grow steadily, by their rates: each with its innermost frame alone, as its stack is among the others. */
+static int write_suspects(struct buffer *buffer, const struct profile *profile, const struct export_options *options, const struct fold *fold)
+{
+	CLEANUP(freep) const struct fold_entry **list = calloc(fold->nr_entries + 1, sizeof(*list));
+	uint32_t nr = 0, nr_frames;
+
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fold->nr_entries; i++) {
+		if (fold->entries[i].values[2] > 0 && fold->entries[i].user_stack != PROFILE_NONE)
+			list[nr++] = &fold->entries[i];
+	}
+	qsort(list, nr, sizeof(*list), compare_growth);
+	if (nr)
+		buffer_text(buffer, "Suspects, which grow steadily:\n");
+	for (uint32_t i = 0; i < nr && i < MAX_SUSPECTS; i++) {
+		buffer_printf(buffer, "\t%.1f bytes/s:", (double)list[i]->values[2] / 3600);
+		write_frame(buffer, profile, options, profile_stack_at(profile, list[i]->user_stack, &nr_frames)[0]);
+	}
+	return 0;
 }
 
 /* "addr = 7fd7b9c73690 size = 8": of the samples that are single blocks. */
@@ -90,6 +123,9 @@ int write_outstanding(const struct profile *profile, const struct export_options
 	if (err)
 		return err;
 	nr = options->max_stacks && options->max_stacks < fold.nr_entries ? options->max_stacks : fold.nr_entries;
+	err = write_suspects(buffer, profile, &shown, &fold);
+	if (err)
+		return err;
 	write_time(buffer, profile);
 	if (options->max_stacks)
 		buffer_printf(buffer, "Top %" PRIu32 " stacks with outstanding allocations:\n", options->max_stacks);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Allocates and frees as it is told: each line on stdin is the name of a scene. After each scene it prints "live FUNCTION COUNT BYTES" for what
- * it has not freed, by the function that asked for it, then "done". It uses no stdio, so that all blocks are its own. Also a program for `--`:
- * scenes as arguments. */
+/* Allocates and frees as it is told: each line on stdin is the name of a scene. After each scene it prints "live FUNCTION COUNT BYTES" for
+ * what it has not freed, by the function that asked for it, then "done". It uses no stdio, so that all blocks are its own. Also a program
+ * for `--`: scenes as arguments. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
@@ -71,7 +71,8 @@ static void *by_posix_memalign(void)
 }
 #define KINDS(X) \
 	X(malloc, 101, malloc(101)) X(calloc, 91, calloc(7, 13)) X(realloc, 203, realloc(NULL, 203)) \
-	    X(reallocarray, 150, reallocarray(NULL, 3, 50)) X(aligned_alloc, 320, aligned_alloc(64, 320)) X(posix, 330, by_posix_memalign()) \
+	    X(reallocarray, 150, reallocarray(NULL, 3, 50)) X(aligned_alloc, 320, aligned_alloc(64, 320)) \
+		X(posix, 330, by_posix_memalign()) \
 		X(memalign, 340, memalign(64, 340)) X(valloc, 350, valloc(350)) X(big, 1048576, malloc(1048576))
 KINDS(KIND)
 
