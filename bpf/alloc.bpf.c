@@ -133,6 +133,14 @@ static __always_inline struct call *call_at(struct thread *thread, __u64 sp)
 	return 0;
 }
 
+/* Functions that may jump to another one with a size that they have rounded (tcmalloc's pvalloc). None of them throws, so a call of theirs
+ * in the same frame is still in progress. */
+static __always_inline bool jumps_on(__u32 kind)
+{
+	return kind == SONDE_ALLOC_PVALLOC || kind == SONDE_ALLOC_VALLOC || kind == SONDE_ALLOC_ALIGNED_ALLOC ||
+	       kind == SONDE_ALLOC_MEMALIGN;
+}
+
 /* A place for the call: that of one with the same frame (a tail call, or one that is gone), else a free one. */
 static __always_inline struct call *take_call(struct thread *thread, __u64 sp, struct sonde_alloc_counters *count)
 {
@@ -146,20 +154,40 @@ static __always_inline struct call *take_call(struct thread *thread, __u64 sp, s
 
 /* --- arguments ------------------------------------------------------------------------------------------------------------------------ */
 
+struct arguments { /* of the function, and where its frame begins */
+	__u64 first, second, third, sp;
+};
+
+/* Each is loaded here and kept: the verifier refuses a load from the context at a place that was computed, which compilers make of a choice
+ * between two. */
+static __always_inline struct arguments arguments_of(user_regs_t *ctx)
+{
+	struct arguments a = { .first = PT_REGS_PARM1(ctx),
+			       .second = PT_REGS_PARM2(ctx),
+			       .third = PT_REGS_PARM3(ctx),
+			       .sp = PT_REGS_SP(ctx) };
+
+	barrier_var(a.first);
+	barrier_var(a.second);
+	barrier_var(a.third);
+	barrier_var(a.sp);
+	return a;
+}
+
 /* A product that is too large does not matter: the call fails. */
-static __always_inline __u64 bytes_of(user_regs_t *ctx, __u32 kind)
+static __always_inline __u64 bytes_of(const struct arguments *a, __u32 kind)
 {
 	switch (kind) {
-	case SONDE_ALLOC_CALLOC: return PT_REGS_PARM1(ctx) * PT_REGS_PARM2(ctx);
-	case SONDE_ALLOC_REALLOCARRAY: return PT_REGS_PARM2(ctx) * PT_REGS_PARM3(ctx);
+	case SONDE_ALLOC_CALLOC: return a->first * a->second;
+	case SONDE_ALLOC_REALLOCARRAY: return a->second * a->third;
 	case SONDE_ALLOC_REALLOC:
 	case SONDE_ALLOC_ALIGNED_ALLOC:
 	case SONDE_ALLOC_MEMALIGN:
-	case SONDE_ALLOC_MMAP: return PT_REGS_PARM2(ctx);
+	case SONDE_ALLOC_MMAP: return a->second;
 	case SONDE_ALLOC_POSIX_MEMALIGN:
-	case SONDE_ALLOC_MREMAP: return PT_REGS_PARM3(ctx);
+	case SONDE_ALLOC_MREMAP: return a->third;
 	}
-	return PT_REGS_PARM1(ctx);
+	return a->first;
 }
 
 static __always_inline bool is_left_out(__u64 bytes)
@@ -373,12 +401,13 @@ static __always_inline int take_stack(user_regs_t *ctx, struct thread *thread, s
 }
 
 /* A call that returns memory. 0: its return is to be seen; 1: it is not. */
-static __always_inline int begin_call(user_regs_t *ctx, __u32 kind, __u64 tgid_tid, struct sonde_alloc_counters *count)
+static __always_inline int begin_call(user_regs_t *ctx, const struct arguments *a, __u32 kind, __u64 tgid_tid,
+				      struct sonde_alloc_counters *count)
 {
 	struct thread *thread =
 	    bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	bool inner, has_old = kind == SONDE_ALLOC_REALLOC || kind == SONDE_ALLOC_REALLOCARRAY || kind == SONDE_ALLOC_MREMAP, is_again;
-	__u64 sp = PT_REGS_SP(ctx), old_addr = has_old ? PT_REGS_PARM1(ctx) : 0;
+	__u64 sp = a->sp, old_addr = has_old ? a->first : 0, bytes;
 	struct call *call;
 
 	if (!thread) {
@@ -392,9 +421,10 @@ static __always_inline int begin_call(user_regs_t *ctx, __u32 kind, __u64 tgid_t
 	}
 	call = take_call(thread, sp, count);
 	is_again = has_old && call->sp == sp && call->old_addr == old_addr && old_addr; /* reallocarray's jump to realloc */
+	bytes = call->sp == sp && call->block.call != kind && jumps_on(call->block.call) ? call->block.bytes : bytes_of(a, kind);
 	call->sp = sp;
-	call->out = kind == SONDE_ALLOC_POSIX_MEMALIGN ? PT_REGS_PARM1(ctx) : 0;
-	call->block = (struct sonde_alloc_block){ .bytes = bytes_of(ctx, kind), .time_ns = bpf_ktime_get_ns(), .call = kind };
+	call->out = a->first;
+	call->block = (struct sonde_alloc_block){ .bytes = bytes, .time_ns = bpf_ktime_get_ns(), .call = kind };
 	remove_old(call, tgid_tid >> 32, kind, old_addr, is_again, inner, count);
 	call->is_left_out = is_left_out(call->block.bytes);
 	if (call->is_left_out) {
@@ -421,17 +451,17 @@ static __always_inline void free_block(__u64 addr, __u32 tgid, __u64 sp, struct 
 }
 
 /* What has no return to be seen. */
-static __always_inline int release(user_regs_t *ctx, __u32 kind, __u64 tgid_tid, struct sonde_alloc_counters *count)
+static __always_inline int release(const struct arguments *a, __u32 kind, __u64 tgid_tid, struct sonde_alloc_counters *count)
 {
 	struct thread *thread;
 
 	if (kind != SONDE_ALLOC_MUNMAP) {
-		free_block(PT_REGS_PARM1(ctx), tgid_tid >> 32, PT_REGS_SP(ctx), count);
+		free_block(a->first, tgid_tid >> 32, a->sp, count);
 		return 1;
 	}
 	thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
-	if (!thread || !is_inner(thread, PT_REGS_SP(ctx)))
-		unmap(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), tgid_tid >> 32, count);
+	if (!thread || !is_inner(thread, a->sp))
+		unmap(a->first, a->second, tgid_tid >> 32, count);
 	return 1;
 }
 
@@ -440,6 +470,7 @@ static __always_inline int enter(user_regs_t *ctx)
 	struct sonde_alloc_counters *count = alloc_count();
 	__u64 tgid_tid = bpf_get_current_pid_tgid();
 	__u32 kind = bpf_get_attach_cookie(ctx);
+	struct arguments a = arguments_of(ctx);
 
 	if (!count)
 		return 1; /* there are always some */
@@ -448,8 +479,8 @@ static __always_inline int enter(user_regs_t *ctx)
 		return 1;
 	}
 	if (kind == SONDE_ALLOC_FREE || kind == SONDE_ALLOC_DELETE || kind == SONDE_ALLOC_MUNMAP)
-		return release(ctx, kind, tgid_tid, count);
-	return begin_call(ctx, kind, tgid_tid, count);
+		return release(&a, kind, tgid_tid, count);
+	return begin_call(ctx, &a, kind, tgid_tid, count);
 }
 
 /* --- the return ----------------------------------------------------------------------------------------------------------------------- */

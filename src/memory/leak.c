@@ -372,8 +372,8 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 	write_count(lines, c->failed, "allocations failed");
 	if (leak->options.sample_rate <= 1 && !leak->options.min_bytes && !leak->options.max_bytes)
 		write_count(lines, c->frees_unknown,
-			    "frees of blocks that are not known: allocated before sonde looked, or kept by the C library for a thread that ended");
-	write_count(lines, c->reused, "blocks came again, from a function that calls another one or because a free was not seen: counted once");
+			    "frees of blocks that are not known: allocated before, or kept by the C library for a thread that ended");
+	write_count(lines, c->reused, "blocks came again, from a function that calls another or because a free was not seen: counted once");
 	write_count(lines, c->left_out, "allocations left out, by size or sampling");
 	write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");
 	write_count(lines, c->no_memory + c->no_storage, "allocations lost: the kernel had no memory for them");

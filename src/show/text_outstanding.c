@@ -64,7 +64,8 @@ static int compare_growth(const void *left, const void *right)
 }
 
 /* The stacks that grow steadily, by their rates: each with its innermost frame alone, as its stack is among the others. */
-static int write_suspects(struct buffer *buffer, const struct profile *profile, const struct export_options *options, const struct fold *fold)
+static int write_suspects(struct buffer *buffer, const struct profile *profile, const struct export_options *options,
+			  const struct fold *fold)
 {
 	CLEANUP(freep) const struct fold_entry **list = calloc(fold->nr_entries + 1, sizeof(*list));
 	uint32_t nr = 0, nr_frames;
