@@ -107,11 +107,11 @@ static __always_inline struct sonde_alloc_key key_of(__u64 addr, __u32 tgid, __u
 
 /* Is the thread in an allocator's function that called this one? Calls that ended without a return (an exception, longjmp) are forgotten:
  * their frames are gone once a call has its own at their place or above it. Only on the same stack: a signal may have another. */
-static __always_inline bool is_inner(struct thread *thread, __u64 sp)
+WALK_FUNCTION int is_inner(struct thread *thread, __u64 sp)
 {
-	bool inner = false;
+	int inner = 0;
 
-	for (int i = 0; i < SONDE_ALLOC_CALLS; i++) {
+	for (int i = 0; thread && i < SONDE_ALLOC_CALLS; i++) {
 		struct call *call = &thread->calls[i];
 
 		if (!call->sp)
@@ -119,18 +119,31 @@ static __always_inline bool is_inner(struct thread *thread, __u64 sp)
 		if (call->sp < sp && sp - call->sp < SAME_STACK_BYTES)
 			call->sp = 0;
 		else if (call->sp > sp && call->sp - sp < SAME_STACK_BYTES)
-			inner = true;
+			inner = 1;
 	}
 	return inner;
 }
 
+/* The number of the call with that frame (0: of a free one); SONDE_ALLOC_CALLS: there is none. */
+WALK_FUNCTION __u32 number_at(const struct thread *thread, __u64 sp)
+{
+	__u32 number = SONDE_ALLOC_CALLS;
+
+	for (int i = 0; thread && i < SONDE_ALLOC_CALLS; i++) {
+		if (thread->calls[i].sp == sp)
+			number = i;
+	}
+	return number;
+}
+
 static __always_inline struct call *call_at(struct thread *thread, __u64 sp)
 {
-	for (int i = 0; i < SONDE_ALLOC_CALLS; i++) {
-		if (thread->calls[i].sp == sp)
-			return &thread->calls[i];
-	}
-	return 0;
+	__u32 number = number_at(thread, sp);
+
+	if (number >= SONDE_ALLOC_CALLS)
+		return 0;
+	barrier_var(number); /* so that the mask is where the verifier looks */
+	return &thread->calls[number & (SONDE_ALLOC_CALLS - 1)];
 }
 
 /* Functions that may jump to another one with a size that they have rounded (tcmalloc's pvalloc). None of them throws, so a call of theirs
@@ -437,31 +450,26 @@ static __always_inline int begin_call(user_regs_t *ctx, const struct arguments *
 static __always_inline void free_block(__u64 addr, __u32 tgid, __u64 sp, struct sonde_alloc_counters *count)
 {
 	struct sonde_alloc_key key = key_of(addr, tgid, SONDE_ALLOC_FREE);
-	struct thread *thread;
 
 	if (!addr)
 		return;
-	if (!bpf_map_delete_elem(&alloc_blocks, &key)) {
+	if (!bpf_map_delete_elem(&alloc_blocks, &key))
 		count_one(&count->frees);
-		return;
-	}
-	thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
-	if (!thread || !is_inner(thread, sp)) /* else a realloc that frees what it was given */
+	else if (!is_inner(bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0), sp)) /* else in realloc, which gave it up */
 		count_one(&count->frees_unknown);
 }
 
 /* What has no return to be seen. */
-static __always_inline int release(const struct arguments *a, __u32 kind, __u64 tgid_tid, struct sonde_alloc_counters *count)
+WALK_FUNCTION int release(__u32 kind, __u64 addr, __u64 bytes, __u32 tgid, __u64 sp)
 {
-	struct thread *thread;
+	struct sonde_alloc_counters *count = alloc_count();
 
-	if (kind != SONDE_ALLOC_MUNMAP) {
-		free_block(a->first, tgid_tid >> 32, a->sp, count);
-		return 1;
-	}
-	thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
-	if (!thread || !is_inner(thread, a->sp))
-		unmap(a->first, a->second, tgid_tid >> 32, count);
+	if (!count)
+		return 1; /* there are always some */
+	if (kind != SONDE_ALLOC_MUNMAP)
+		free_block(addr, tgid, sp, count);
+	else if (!is_inner(bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0), sp))
+		unmap(addr, bytes, tgid, count);
 	return 1;
 }
 
@@ -479,7 +487,7 @@ static __always_inline int enter(user_regs_t *ctx)
 		return 1;
 	}
 	if (kind == SONDE_ALLOC_FREE || kind == SONDE_ALLOC_DELETE || kind == SONDE_ALLOC_MUNMAP)
-		return release(&a, kind, tgid_tid, count);
+		return release(kind, a.first, a.second, tgid_tid >> 32, a.sp);
 	return begin_call(ctx, &a, kind, tgid_tid, count);
 }
 

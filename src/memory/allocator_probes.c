@@ -22,6 +22,7 @@ struct allocator_probes {
 	bool is_of_all;           /* probes are in all processes, and the programs filter */
 	const char *object;
 	struct u64_map looked_at; /* files, by their serial number and the process */
+	struct u64_map noted;     /* files whose heaps were looked at, by their serial number */
 	uint32_t nr;
 	bool has_started;         /* what is mapped from now on was not mapped at the start */
 	struct diag *diag;        /* of the call in progress */
@@ -55,6 +56,7 @@ void allocator_probes_free(struct allocator_probes *probes)
 	if (!probes)
 		return;
 	u64_map_done(&probes->looked_at);
+	u64_map_done(&probes->noted);
 	free(probes->tgids);
 	free(probes);
 }
@@ -111,6 +113,18 @@ static uint64_t key_of(uint64_t serial, uint32_t tgid)
 	return serial * 0x9e3779b97f4a7c15ULL ^ tgid;
 }
 
+/* A heap that is no allocator's: its objects are moved and collected, and are not asked for by calls. */
+static void note_other_heaps(const struct allocator_probes *probes, const struct object *object)
+{
+	if (elf_file_find_section(object->elf, ".go.buildinfo"))
+		account_note(probes->engine->account,
+			     "%s is a Go program: Go's own heap does not use malloc, so only its C code is seen; net/http/pprof has a heap profile",
+			     object->path);
+	if (!strcmp(base_name(object->path), "libjvm.so"))
+		account_note(probes->engine->account,
+			     "there is a JVM: Java's heap does not use malloc, so only native code is seen; jcmd PID GC.class_histogram shows the heap");
+}
+
 static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t number)
 {
 	const struct object *object = object_table_at(process_table_objects(engine_processes(probes->engine)), number);
@@ -122,6 +136,12 @@ static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t numb
 
 	if (!object->elf || elf_file_fd(object->elf) < 0 || u64_map_find(&probes->looked_at, key) || !is_asked_for(probes, object->path))
 		return 0;
+	if (!u64_map_find(&probes->noted, object->serial)) {
+		note_other_heaps(probes, object);
+		err = u64_map_add(&probes->noted, object->serial, 0);
+		if (err)
+			return err;
+	}
 	err = parser_allocators(probes->engine->parser, number, object->elf, &diag, &allocators);
 	if (err == -EINPROGRESS)
 		return 0; /* asked again */

@@ -3,6 +3,7 @@
  * what it has not freed, by the function that asked for it, then "done". It uses no stdio, so that all blocks are its own. Also a program
  * for `--`: scenes as arguments. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -276,6 +277,33 @@ static void ends(void)
 	say("live ending_leak 3 1920\n");
 }
 
+static NOINLINE void many_leak(void)
+{
+	void *volatile block = malloc(32);
+
+	KEEP(block);
+}
+
+static void many(void)
+{
+	for (int i = 0; i < 20000; i++)
+		many_leak();
+}
+
+/* An allocator that is loaded later: its own malloc, which is not the program's. */
+static void loads(void)
+{
+	void *library = dlopen(getenv("HEAP_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+	void *(*give)(size_t bytes) = library ? (void *(*)(size_t bytes))dlsym(library, "je_malloc") : NULL;
+
+	if (!give)
+		_exit(1);
+	say("done\n");
+	(void)!read(0, &(char){ 0 }, 1);
+	for (int i = 0; i < 7; i++)
+		give(123);
+}
+
 static NOINLINE void before_exec(void)
 {
 	void *volatile block = malloc(4000);
@@ -308,7 +336,7 @@ static void play(const char *scene, char **argv)
 		const char *name;
 		void (*play)(void);
 	} scenes[] = { { "plain", plain }, { "kinds", kinds }, { "reallocs", reallocs }, { "stress", stress },
-		       { "signals", signals }, { "forks", forks }, { "ends", ends }, { "frees_old", frees_old } };
+		       { "signals", signals }, { "forks", forks }, { "ends", ends }, { "frees_old", frees_old },   { "loads", loads }, { "many", many } };
 
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
 		if (!strcmp(scene, scenes[i].name))
