@@ -237,18 +237,15 @@ static void free_own(void *own)
 	outstanding_free(own);
 }
 
-/* What is not freed yet may be reported in this window and in the next. */
+/* The stacks of older blocks were sent in an earlier window: each window copies them from the one before. */
 static int close_window(struct measurement *measurement, const struct process_table *processes, struct window *window)
 {
 	struct leak *leak = leak_of(measurement);
 	struct stack_recorder *recorder = measurement->parts.engine->recorder;
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < outstanding_nr(leak->cut); i++) {
-		const struct stack_ids *ids = &outstanding_at(leak->cut, i)->key.ids;
-
-		err = stack_recorder_keep(recorder, ids, 0, processes) ?: stack_recorder_keep_on(recorder, ids, 0, processes);
-	}
+	for (uint32_t i = 0; !err && i < outstanding_nr(leak->cut); i++)
+		err = stack_recorder_keep(recorder, &outstanding_at(leak->cut, i)->key.ids, 0, processes);
 	window->own = MOVE(leak->cut);
 	window->free_own = free_own;
 	return err;

@@ -145,7 +145,10 @@ static NOINLINE void *realloc_array(void *block, size_t nr)
 
 static void reallocs(void)
 {
-	realloc_second(realloc_first(100), 50000);
+	void *block = realloc_first(100), *behind = malloc(16);
+
+	realloc_second(block, 50000); /* moves: its neighbour is not free */
+	free(behind);
 	realloc_second(realloc_first(100), 96);
 	realloc_array(realloc_first(100), 70);
 	realloc_second(realloc_first(777), (size_t)PTRDIFF_MAX - 4096); /* fails: the block stays */
