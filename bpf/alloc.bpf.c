@@ -28,6 +28,7 @@ static const int walk_is_recorded = 1;
 #define SAME_STACK_BYTES 65536 /* frames of one allocator's functions are closer to each other */
 #define MAX_ERRNO 4095         /* linux/err.h: system calls return -1 to -4095 for errors; mmap(3) -1 */
 #define EEXIST 17
+#define SIGSTOP 19
 #define E2BIG 7
 
 const volatile struct sonde_alloc_config alloc_cfg = {};
@@ -45,6 +46,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sonde_alloc_counters);
 } alloc_counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_alloc_hold);
+} alloc_hold SEC(".maps");
 
 struct call { /* of an allocator's function, from its entry to its return */
 	__u64 sp;                    /* at the entry; 0: none. Identifies the call in its thread */
@@ -360,6 +368,24 @@ static __always_inline __u64 find_stack(struct thread *thread, struct scratch *s
 	return 0;
 }
 
+/* Stops the process before its next instruction, and wakes the reader. The signal comes first: so user space, which sees `is_held`, lets it go
+ * on after it was stopped. */
+WALK_FUNCTION int hold_process(__u32 tgid)
+{
+	__u32 zero = 0;
+	struct sonde_alloc_hold *hold = bpf_map_lookup_elem(&alloc_hold, &zero);
+	void *wake;
+
+	if (!hold || tgid != alloc_cfg.held_tgid || hold->nr >= SONDE_ALLOC_MAX_HOLDS || bpf_send_signal(SIGSTOP))
+		return 0;
+	hold->nr++;
+	*(volatile __u32 *)&hold->is_held = 1;
+	wake = bpf_ringbuf_reserve(&ring, sizeof(__u64), 0);
+	if (wake)
+		bpf_ringbuf_discard(wake, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
 /* `known`: what the cache has; 0: nothing. */
 static __always_inline void walk_stack(struct thread *thread, struct scratch *s, __u64 known, struct sonde_counters *shared,
 				       struct sonde_alloc_counters *count)
@@ -371,6 +397,8 @@ static __always_inline void walk_stack(struct thread *thread, struct scratch *s,
 	enter_process(s, &s->sample);
 	s->sample.user_state = user_state(s, &s->sample, shared, 0);
 	s->runtimes_left = s->walk.runtimes;
+	if (alloc_cfg.held_tgid && is_early(s->walk.stop))
+		hold_process(s->sample.tgid);
 	if (s->sample.user_state != SONDE_STACK_STORED)
 		return;
 	if (known) {

@@ -24,8 +24,19 @@ struct sonde_alloc_config {
 	__u64 min_bytes, max_bytes;          /* only allocations of these sizes; max 0: no limit */
 	__u32 sample_rate;                   /* one in so many, by chance; 0 and 1: all */
 	__u32 only_tgid;                     /* the one process asked for; 0: the filters decide */
+	__u32 held_tgid;                     /* stopped where its stacks cannot be walked yet (struct sonde_alloc_hold); 0: none */
+	__u32 pad;                           /* zero */
 };
-_Static_assert(sizeof(struct sonde_alloc_config) == 24, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_alloc_config) == 32, "layout changed: bump SONDE_ABI_VERSION");
+
+/* A command that has just begun allocates faster than its mappings become known. So it is stopped (SIGSTOP) until user space has read them,
+ * and lets it go on. */
+#define SONDE_ALLOC_MAX_HOLDS 256 /* code that never becomes known must not hold it for ever */
+
+struct sonde_alloc_hold {
+	__u32 is_held;                       /* set after the signal was sent; user space clears it, then sends SIGCONT */
+	__u32 nr;                            /* so many times */
+};
 
 #define SONDE_ALLOC_HEAP 0    /* blocks of an allocator */
 #define SONDE_ALLOC_MAPPING 1 /* regions of mmap: an allocator may hand out one from its start */

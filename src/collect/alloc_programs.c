@@ -227,6 +227,19 @@ void alloc_programs_detach(struct alloc_programs *programs)
 	programs->nr_attached = 0;
 }
 
+/* The field is cleared by a plain update of the whole value: the count that is lost meanwhile, if any, only allows one more. */
+bool alloc_programs_take_hold(const struct alloc_programs *programs)
+{
+	int map_fd = bpf_map__fd(programs->skeleton->maps.alloc_hold);
+	struct sonde_alloc_hold hold = { 0 };
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(map_fd, &zero, &hold) || !hold.is_held)
+		return false;
+	hold.is_held = 0;
+	return !bpf_map_update_elem(map_fd, &zero, &hold, BPF_ANY);
+}
+
 /* --- reading -------------------------------------------------------------------------------------------------------------------------- */
 
 struct reading {

@@ -34,6 +34,9 @@ MUST_CHECK int alloc_programs_attach(struct alloc_programs *programs, const char
 				     uint32_t nr, struct diag *diag);
 void alloc_programs_detach(struct alloc_programs *programs); /* from all; blocks stay */
 
+/* True if config.held_tgid was stopped since the last call: it is to get SIGCONT, once what is mapped was read. */
+bool alloc_programs_take_hold(const struct alloc_programs *programs);
+
 typedef int (*alloc_block_fn)(void *arg, const struct sonde_alloc_key *key, const struct sonde_alloc_block *block);
 /* Passes each block that is allocated to `fn`, while programs may add and remove others. Returns 0, -ENOMEM, or what bpf(2) or fn
  * returned. */

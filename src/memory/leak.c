@@ -3,6 +3,7 @@
  * all blocks are read and summed by their stacks. docs/internals/memory.md */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,11 +92,22 @@ static int init(struct measurement *measurement, struct sampler_options *samplin
 	return 0;
 }
 
+/* The command was stopped where it allocated before its mappings were known; they have been read since. */
+static void let_go_on(const struct leak *leak)
+{
+	if (leak->command_tgid && alloc_programs_take_hold(leak->programs) && kill((pid_t)leak->command_tgid, SIGCONT))
+		return; /* it has ended */
+}
+
 static void done(struct measurement *measurement)
 {
 	struct leak *leak = leak_of(measurement);
 
 	allocator_probes_free(leak->probes);
+	if (leak->programs) {
+		alloc_programs_detach(leak->programs);
+		let_go_on(leak); /* nobody stops it any more */
+	}
 	alloc_programs_free(leak->programs);
 	outstanding_free(leak->cut);
 	suspects_free(leak->suspects);
@@ -113,6 +125,7 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 		.config = { .min_bytes = o->min_bytes,
 			    .max_bytes = o->max_bytes,
 			    .sample_rate = o->sample_rate,
+			    .held_tgid = command_tgid,
 			    .only_tgid = targets->nr == 1 ? targets->list[0].tgid : 0 },
 		.max_blocks = o->max_live,
 	};
@@ -213,6 +226,7 @@ static int step(struct measurement *measurement, uint64_t now_ns, struct diag *d
 	int err = allocator_probes_look(leak->probes, diag);
 
 	read_names(leak, now_ns);
+	let_go_on(leak);
 	if (err || measurement->parts.options->every_ns || leak->options.each || now_ns - leak->looked_ns < LOOK_NS)
 		return err;
 	return take_all(leak, now_ns, diag);
@@ -228,6 +242,7 @@ static int stop(struct measurement *measurement, struct diag *diag, uint64_t *re
 {
 	struct leak *leak = leak_of(measurement);
 
+	let_go_on(leak);
 	*ret_end_ns = clock_ns();
 	return take_all(leak, *ret_end_ns, diag);
 }
