@@ -136,6 +136,10 @@ const char *sonde_session_total(struct sonde_session *session)
 		return "";
 	totals = &session->totals;
 	buffer_done(&session->account_text);
+	if (session->measurement->type->summary) {
+		session->measurement->type->summary(session->measurement, &session->account_text);
+		return session->account_text.data ? session->account_text.data : "";
+	}
 	buffer_printf(&session->account_text, "total: %" PRIu32 " window%s, ", totals->nr, totals->nr == 1 ? "" : "s");
 	if (session->options.mode != SONDE_ON_CPU)
 		buffer_printf(&session->account_text, "%" PRIu64 " waits", totals->counts.waits.waits);

@@ -2,6 +2,7 @@
 #include "session/modes.h"
 
 #include "events/events.h"
+#include "memory/memory.h"
 #include "offcpu/offcpu.h"
 #include "session/counting.h"
 #include "session/sampling.h"
@@ -12,6 +13,7 @@ const struct measurement_type *measurement_type_of(enum sonde_mode mode)
 		[SONDE_ON_CPU] = &sampling_measurement, [SONDE_OFF_CPU] = &waiting_measurement, [SONDE_WALL] = &wall_measurement,
 		[SONDE_RUN_QUEUE] = &runq_measurement,	[SONDE_COUNT] = &counting_measurement,
 		[SONDE_FILES] = &opens_measurement, [SONDE_IO] = &transfers_measurement,
+		[SONDE_LEAK] = &leak_measurement,
 	};
 
 	return (unsigned int)mode < ARRAY_SIZE(types) ? types[mode] : NULL;

@@ -398,6 +398,11 @@ static int expect_interpreter(void *arg, const char *path)
 	return err;
 }
 
+uint32_t tracker_expect(struct tracker *tracker, const char *path)
+{
+	return process_table_expect_object(tracker->processes, path);
+}
+
 /* Only if processes may start that run one. */
 static int expect_interpreters(struct tracker *tracker, struct diag *diag)
 {
