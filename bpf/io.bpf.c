@@ -21,10 +21,10 @@
 
 static const bool tasks_are_typed = true;
 
-#define MAX_ARGUMENTS 8 /* a power of two; five are used */
-#define MAX_VECTORS 1024		      /* UIO_MAXIOV, linux/uio.h */
-#define MAP_KINDS   15			      /* MAP_TYPE, linux/mman.h; 1 and 3 are shared */
-#define MAY_WRITE   2			      /* PROT_WRITE */
+#define MAX_ARGUMENTS 8	   /* a power of two; five are used */
+#define MAX_VECTORS   1024 /* UIO_MAXIOV, linux/uio.h */
+#define MAP_KINDS     15   /* MAP_TYPE, linux/mman.h; 1 and 3 are shared */
+#define MAY_WRITE     2	   /* PROT_WRITE */
 
 const volatile struct sonde_io_config io_cfg = {};
 volatile __u32 own_tgid; /* sonde's own calls are left out; as in the root PID namespace */
@@ -105,7 +105,7 @@ static __always_inline void read_facts(struct call *call)
 {
 	call->facts = (struct sonde_io_call){};
 	if (call->index < SONDE_IO_MAX_CALLS)
-		call->facts = *(const struct sonde_io_call *)&io_cfg.facts[call->index];
+		call->facts = *(const struct sonde_io_call *)knob(&io_cfg.facts[call->index]);
 }
 
 /* socketcall(2) of 32-bit programs. */

@@ -45,6 +45,24 @@ static __always_inline __u64 call_argument(const void *regs, bool compat, int nu
 	return number ? call->regs[number] : call->orig_x0;
 }
 
+/* A copy of the registers, and what is in it. */
+struct call_regs {
+	__u64 regs[34]; /* asm/ptrace.h: regs[31], sp, pc, pstate */
+	__u64 orig_x0;
+	__s32 syscallno;
+	__u32 unused;
+};
+
+static __always_inline __u64 call_regs_number(const struct call_regs *regs)
+{
+	return (__u64)(__s64)regs->syscallno;
+}
+
+static __always_inline __u64 call_regs_argument(const struct call_regs *regs, int number)
+{
+	return number ? regs->regs[number] : regs->orig_x0;
+}
+
 #else
 
 /* A 64-bit program may make 32-bit system calls, too (int $0x80), so the code segment does not decide. */
@@ -106,6 +124,21 @@ static __always_inline __u64 call_argument_32(const struct pt_regs *regs, int nu
 static __always_inline __u64 call_argument(const void *regs, bool compat, int number)
 {
 	return compat ? call_argument_32(regs, number) : call_argument_64(regs, number);
+}
+
+/* A copy of the registers, and what is in it. */
+struct call_regs {
+	struct pt_regs regs;
+};
+
+static __always_inline __u64 call_regs_number(const struct call_regs *regs)
+{
+	return regs->regs.orig_rax;
+}
+
+static __always_inline __u64 call_regs_argument(const struct call_regs *regs, int number)
+{
+	return call_argument_64(&regs->regs, number);
 }
 
 #endif

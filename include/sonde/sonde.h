@@ -49,6 +49,7 @@ enum sonde_mode {
 	SONDE_FILES,     /* files that are opened: lines or sums */
 	SONDE_IO,        /* what is read and written, by process and file: sums */
 	SONDE_LEAK,      /* memory that was allocated and not freed, by probes of the allocator's functions */
+	SONDE_TRACE,     /* hits of tracepoints, system calls and functions: counts, times, lines */
 };
 
 /* A window that was resolved and written to the outputs. */
@@ -121,7 +122,7 @@ enum sonde_lines {
 };
 
 /* What sums are grouped by. */
-enum sonde_by { SONDE_BY_PID = 1, SONDE_BY_COMM = 2, SONDE_BY_FILE = 4, SONDE_BY_CALL = 8 };
+enum sonde_by { SONDE_BY_PID = 1, SONDE_BY_COMM = 2, SONDE_BY_FILE = 4, SONDE_BY_CALL = 8, SONDE_BY_TID = 16, SONDE_BY_CPU = 32 };
 
 struct sonde_files_options { /* SONDE_FILES */
 	size_t size;                /* sizeof(struct sonde_files_options) */
@@ -156,6 +157,17 @@ struct sonde_leak_options { /* SONDE_LEAK: processes or a command are required *
 	const char *object;         /* probe only this file: a path, or a name such as "libc"; NULL: every allocator */
 };
 
+struct sonde_trace_options { /* SONDE_TRACE */
+	size_t size;                /* sizeof(struct sonde_trace_options) */
+	const char *probes;         /* "syscall:openat,uprobe:/bin/bash:readline"; separated by commas */
+	const char *filter;         /* "fd > 2 && comm ^= \"ng\""; NULL: none */
+	enum sonde_lines format;    /* not SONDE_LINES_BPFTRACE */
+	uint32_t by;                /* bits of enum sonde_by: pid, tid, comm, cpu; 0: one sum for each probe */
+	const char *by_arg;         /* and by this argument; NULL: none */
+	bool latency;               /* times from entry to return, of functions and system calls */
+	bool print;                 /* a line for each hit, with its arguments */
+};
+
 struct sonde_counter_options;
 
 /* Zero means default. Lists and texts are borrowed until sonde_session_new returns. */
@@ -171,6 +183,7 @@ struct sonde_session_options {
 	const struct sonde_counter_options *counters;
 	const struct sonde_files_options *files;
 	const struct sonde_io_options *io;
+	const struct sonde_trace_options *trace;
 	uint64_t duration_ns;       /* 0: until stopped, or until the targets have ended */
 	/* targets */
 	const uint32_t *tgids, *tids; /* not both */
@@ -260,6 +273,11 @@ const char *sonde_session_account(struct sonde_session *session);
 /* The next warning that was not returned yet (the event fell back, ...); NULL ends. The account leaves out warnings that were returned
  * here. */
 const char *sonde_session_warning(struct sonde_session *session);
+
+/* Passes on what can be traced, a line each: "syscall:openat". `pattern`: of the name, or of "type:name", with *, ? and []. `verbose`: with
+ * arguments. 0; -ENOENT: nothing; what `text` returned; or a negative errno. */
+__attribute__((warn_unused_result)) int sonde_trace_list(const char *pattern, bool verbose, int (*text)(void *arg, const char *lines),
+							 void *arg);
 
 /* The source of the BPF programs that these options would load. Needs no rights. Borrowed for ever. */
 const char *sonde_profile_source(const struct sonde_session_options *options);

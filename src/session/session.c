@@ -72,6 +72,7 @@ static void forget_borrowed(struct sonde_session_options *options)
 	options->counters = NULL;
 	options->files = NULL;
 	options->io = NULL;
+	options->trace = NULL;
 	options->tgids = options->tids = NULL;
 	options->comm = options->cgroup = options->vmlinux = options->command_line = NULL;
 	options->command = NULL;

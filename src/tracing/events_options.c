@@ -113,12 +113,19 @@ struct sonde_session_options events_session_options(const struct events_options 
 	};
 }
 
-static void print_header(const struct events_options *options, const char *measuring)
+struct header {
+	const struct events_options *options;
+	const char *measuring;
+};
+
+/* When measuring has begun. */
+static void print_header(void *arg)
 {
+	const struct header *of = arg;
 	struct buffer header = BUFFER_INIT(1 << 17);
 
-	buffer_printf(&header, "%s of ", measuring);
-	target_options_text(&options->targets, options->command, &header);
+	buffer_printf(&header, "%s of ", of->measuring);
+	target_options_text(&of->options->targets, of->options->command, &header);
 	buffer_text(&header, "... Hit Ctrl-C to end.\n");
 	output_talk(header.data);
 	buffer_done(&header);
@@ -168,11 +175,14 @@ static int measure(const struct verb *verb, struct sonde_session *session, const
 int events_run(const struct verb *verb, const struct events_options *options, const struct sonde_session_options *session_options,
 	       const char *measuring, const char *nothing)
 {
+	struct header header = { options, measuring };
+	struct sonde_session_options of_library = *session_options;
 	struct sonde_session *session = NULL;
-	int err = sonde_session_new(session_options, &session), code;
+	int err, code;
 
-	if (!err)
-		print_header(options, measuring);
+	of_library.started = print_header;
+	of_library.arg = &header;
+	err = sonde_session_new(&of_library, &session);
 	code = err ? failed(verb, session, err) : measure(verb, session, nothing);
 	signals_done();
 	sonde_session_free(session);

@@ -57,7 +57,7 @@ MUST_CHECK int events_check(struct events_options *options, char *const *command
 			    const char *(*format_at)(uint32_t i), struct diag *diag);
 /* How many rows a report has; 0: all. */
 uint32_t events_top(const struct events_options *options);
-/* The library's options; the verb adds its mode's. `arg` is that of the callbacks. */
+/* The library's options; the verb adds its mode's. */
 struct sonde_session_options events_session_options(const struct events_options *options, const char *command_line);
 /* Measures; lines go to standard output. `nothing`: what did not happen, if nothing did. Returns the exit code. */
 int events_run(const struct verb *verb, const struct events_options *options, const struct sonde_session_options *session_options,

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events/probe_spec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "collect/call_numbers.h"
+
+enum kind {
+	KIND_ANY,
+	KIND_TRACEPOINT,
+	KIND_RAW,
+	KIND_SYSCALL,
+	KIND_SYSCALL_END,
+	KIND_KPROBE,
+	KIND_KRETPROBE,
+	KIND_FENTRY,
+	KIND_FEXIT,
+	KIND_UPROBE,
+	KIND_URETPROBE,
+	KIND_USDT
+};
+
+static const struct {
+	const char *word;
+	enum kind kind;
+} words[] = {
+	{ "tracepoint", KIND_TRACEPOINT },
+	{ "t", KIND_TRACEPOINT },
+	{ "rawtracepoint", KIND_RAW },
+	{ "rt", KIND_RAW },
+	{ "syscall", KIND_SYSCALL },
+	{ "kprobe", KIND_KPROBE },
+	{ "k", KIND_KPROBE },
+	{ "kretprobe", KIND_KRETPROBE },
+	{ "kr", KIND_KRETPROBE },
+	{ "fentry", KIND_FENTRY },
+	{ "kfunc", KIND_FENTRY },
+	{ "fexit", KIND_FEXIT },
+	{ "kretfunc", KIND_FEXIT },
+	{ "uprobe", KIND_UPROBE },
+	{ "u", KIND_UPROBE },
+	{ "uretprobe", KIND_URETPROBE },
+	{ "ur", KIND_URETPROBE },
+	{ "usdt", KIND_USDT },
+	{ "U", KIND_USDT },
+};
+
+bool probe_has_kprobes(void)
+{
+	return !access("/sys/bus/event_source/devices/kprobe/type", F_OK);
+}
+
+/* Cuts off the word before the first ':' if it names a kind. */
+static enum kind take_kind(char **at)
+{
+	size_t size = strcspn(*at, ":");
+
+	for (size_t i = 0; (*at)[size] && i < ARRAY_SIZE(words); i++) {
+		if (strlen(words[i].word) == size && !strncmp(words[i].word, *at, size)) {
+			*at += size + 1;
+			return words[i].kind;
+		}
+	}
+	return KIND_ANY;
+}
+
+static int set_call(struct probe_spec *spec, const char *name, bool end, struct diag *diag)
+{
+	spec->call = call_number(name, false);
+	if (spec->call == CALL_UNKNOWN)
+		return diag_errno(diag, ENOENT, "this machine has no system call '%.80s': sonde trace -l 'syscall:*' lists them", name);
+	spec->in_user = true;
+	spec->context = end ? SONDE_PROBE_CALL_END : SONDE_PROBE_CALL_BEGIN;
+	spec->trigger.kind = end ? TRIGGER_SYS_EXIT : TRIGGER_SYS_ENTER;
+	spec->has_end = !end;
+	spec->end.kind = TRIGGER_SYS_EXIT;
+	spec->end_context = SONDE_PROBE_CALL_END;
+	return 0;
+}
+
+static int set_tracepoint(struct probe_spec *spec, const struct kernel_types *types, const char *name, bool raw, struct diag *diag)
+{
+	spec->context = SONDE_PROBE_WORDS;
+	spec->trigger = (struct trigger){ .kind = TRIGGER_RAW_TRACEPOINT, .name = name };
+	if (kernel_types_tracepoint(types, name, &spec->args) && !raw)
+		return diag_errno(diag, ENOENT, "this kernel has no tracepoint '%.80s': sonde trace -l '*' lists what there is", name);
+	return 0;
+}
+
+static int set_function(struct probe_spec *spec, const struct kernel_types *types, const char *name, enum kind kind, struct diag *diag)
+{
+	bool fentry = kind == KIND_FENTRY || kind == KIND_FEXIT, end = kind == KIND_KRETPROBE || kind == KIND_FEXIT;
+	char nearest[128] = "";
+
+	if (!probe_has_kprobes() && !fentry) {
+		probe_nearest(types, name, nearest, sizeof(nearest));
+		return diag_errno(
+		    diag, EOPNOTSUPP, "this kernel cannot probe its functions (CONFIG_KPROBES): '%.80s' is not traced%s%s%s", name,
+		    *nearest ? "; the nearest that it can trace is " : "", nearest,
+		    strstr(name, "irq") || strstr(name, "interrupt") ? ", or irq_handler_entry by --filter 'action.name == \"NAME\"'" : "");
+	}
+	if (kernel_types_function(types, name, &spec->args))
+		spec->args.nr = 0; /* a name that BTF does not have: arg0 to arg5 */
+	spec->trigger =
+	    (struct trigger){ .kind = fentry ? (end ? TRIGGER_FEXIT : TRIGGER_FENTRY) : (end ? TRIGGER_KRETPROBE : TRIGGER_KPROBE),
+			      .name = name };
+	spec->context = spec->end_context = fentry ? SONDE_PROBE_WORDS : SONDE_PROBE_REGS;
+	spec->end = spec->trigger;
+	spec->end.kind = fentry ? TRIGGER_FEXIT : TRIGGER_KRETPROBE;
+	spec->has_end = !end;
+	spec->end_result_word = fentry && spec->args.result ? spec->args.nr + 1 : 0;
+	spec->result_word = end ? spec->end_result_word : 0;
+	return 0;
+}
+
+/* "FILE:FUNCTION", "FILE:FUNCTION+8", "FILE:0x1234". */
+static int set_user_function(struct probe_spec *spec, char *at, bool end, struct diag *diag)
+{
+	char *name = strrchr(at, ':'), *plus = name ? strchr(name, '+') : NULL;
+	const char *number = plus ? plus + 1 : name ? name + 1 : "";
+	bool is_hex = !strncmp(number, "0x", 2);
+	uint64_t offset = 0;
+
+	if (!name || !name[1] || name == at)
+		return diag_errno(diag, EINVAL, "a user function is written uprobe:FILE:FUNCTION, not '%.80s'", at);
+	*name++ = '\0';
+	if (plus || is_hex) {
+		const char *hex = number + 2;
+		int err = is_hex ? number_hex(&hex, hex + strlen(hex), &offset) : number_u64(number, UINT64_MAX, &offset);
+
+		if (err || (is_hex && *hex))
+			return diag_errno(diag, EINVAL, "'%.80s' is no offset", number);
+	}
+	if (plus)
+		*plus = '\0';
+	spec->in_user = true;
+	spec->context = spec->end_context = SONDE_PROBE_REGS;
+	spec->trigger = (struct trigger){ .kind = end ? TRIGGER_URETPROBE : TRIGGER_UPROBE,
+					  .name = plus || !is_hex ? name : NULL,
+					  .path = at,
+					  .offset = offset,
+					  .tgid = TRIGGER_ALL_PROCESSES };
+	spec->end = spec->trigger;
+	spec->end.kind = TRIGGER_URETPROBE;
+	spec->has_end = !end && !offset;
+	return 0;
+}
+
+/* "FILE:PROVIDER:NAME". */
+static int set_usdt(struct probe_spec *spec, char *at, struct diag *diag)
+{
+	char *name = strrchr(at, ':'), *provider;
+
+	if (name)
+		*name++ = '\0';
+	provider = name ? strrchr(at, ':') : NULL;
+	if (!provider)
+		return diag_errno(diag, EINVAL, "a USDT probe is written usdt:FILE:PROVIDER:NAME, not '%.80s'", spec->text);
+	*provider++ = '\0';
+	spec->in_user = true;
+	spec->context = SONDE_PROBE_USDT;
+	spec->trigger =
+	    (struct trigger){ .kind = TRIGGER_USDT, .name = name, .path = at, .provider = provider, .tgid = TRIGGER_ALL_PROCESSES };
+	return 0;
+}
+
+/* The name without its group: "sched:sched_switch", "syscalls:sys_enter_read". */
+static const char *without_group(const char *name)
+{
+	const char *colon = strrchr(name, ':');
+
+	return colon ? colon + 1 : name;
+}
+
+static int set_any(struct probe_spec *spec, const struct kernel_types *types, char *at, struct diag *diag)
+{
+	struct kernel_args args;
+	const char *name = without_group(at);
+
+	if (*at == '/')
+		return set_user_function(spec, at, false, diag);
+	if (!strncmp(name, "sys_enter_", 10))
+		return set_call(spec, name + 10, false, diag);
+	if (!strncmp(name, "sys_exit_", 9))
+		return set_call(spec, name + 9, true, diag);
+	if (!kernel_types_tracepoint(types, name, &args))
+		return set_tracepoint(spec, types, name, false, diag);
+	if (call_number(name, false) != CALL_UNKNOWN)
+		return set_call(spec, name, false, diag);
+	if (!kernel_types_function(types, name, &args))
+		return set_function(spec, types, name, KIND_KPROBE, diag);
+	return diag_errno(diag, ENOENT, "nothing is called '%.80s' here: sonde trace -l '*%.80s*' lists what is", name, name);
+}
+
+static int set_kind(struct probe_spec *spec, const struct kernel_types *types, enum kind kind, char *at, struct diag *diag)
+{
+	switch (kind) {
+	case KIND_ANY:
+		return set_any(spec, types, at, diag);
+	case KIND_TRACEPOINT:
+		if (!strncmp(without_group(at), "sys_enter_", 10) || !strncmp(without_group(at), "sys_exit_", 9))
+			return set_any(spec, types, at, diag);
+		return set_tracepoint(spec, types, without_group(at), false, diag);
+	case KIND_RAW:
+		return set_tracepoint(spec, types, without_group(at), true, diag);
+	case KIND_SYSCALL:
+	case KIND_SYSCALL_END:
+		return set_call(spec, at, false, diag);
+	case KIND_UPROBE:
+	case KIND_URETPROBE:
+		return set_user_function(spec, at, kind == KIND_URETPROBE, diag);
+	case KIND_USDT:
+		return set_usdt(spec, at, diag);
+	default:
+		return set_function(spec, types, at, kind, diag);
+	}
+}
+
+int probe_spec_parse(const char *text, size_t size, bool latency, const struct kernel_types *types, struct diag *diag,
+		     struct probe_spec *ret_spec)
+{
+	struct probe_spec spec = { .text = strndup(text, size), .copy = strndup(text, size) };
+	char *at = spec.copy;
+	int err = spec.text && spec.copy ? 0 : -ENOMEM;
+
+	if (!err) {
+		enum kind kind = take_kind(&at);
+
+		err = *at ? set_kind(&spec, types, kind, at, diag) : diag_errno(diag, EINVAL, "a probe has no name");
+	}
+	if (!err && latency && !spec.has_end)
+		err = diag_errno(diag, EINVAL, "'%.80s' has no end: --latency takes system calls and functions at their entry", spec.text);
+	spec.has_end &= latency;
+	if (err)
+		probe_spec_done(&spec);
+	else
+		*ret_spec = spec;
+	return err;
+}
+
+void probe_spec_done(struct probe_spec *spec)
+{
+	free(spec->text);
+	free(spec->copy);
+	spec->text = spec->copy = NULL;
+}
+
+/* --- fields --------------------------------------------------------------------------------------------------------------------------- */
+
+static bool builtin_field(const char *text, struct sonde_probe_field *ret_field)
+{
+	static const struct {
+		const char *word;
+		struct sonde_probe_field field;
+	} fields[] = { { "pid", { .source = SONDE_PROBE_TGID, .bytes = 4 } },
+		       { "tid", { .source = SONDE_PROBE_TID, .bytes = 4 } },
+		       { "cpu", { .source = SONDE_PROBE_CPU, .bytes = 4 } },
+		       { "comm", { .source = SONDE_PROBE_COMM, .bytes = 8, .text = SONDE_PROBE_KERNEL_TEXT } },
+		       { "ret", { .source = SONDE_PROBE_RESULT, .bytes = 8, .is_signed = 1 } } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		if (!strcmp(fields[i].word, text)) {
+			*ret_field = fields[i].field;
+			return true;
+		}
+	}
+	return false;
+}
+
+int probe_spec_field(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
+		     struct sonde_probe_field *ret_field, bool *ret_is_address)
+{
+	size_t size = strlen(text);
+	uint64_t number;
+
+	*ret_is_address = false;
+	if (builtin_field(text, ret_field))
+		return 0;
+	if (!strncmp(text, "str(", 4) && text[size - 1] == ')') {
+		CLEANUP(freep) char *inner = strndup(text + 4, size - 5);
+		int err = inner ? probe_spec_field(spec, types, inner, diag, ret_field, ret_is_address) : -ENOMEM;
+
+		ret_field->text = spec->in_user ? SONDE_PROBE_USER_TEXT : SONDE_PROBE_KERNEL_TEXT;
+		return err;
+	}
+	if (!strncmp(text, "arg", 3) && !number_u64(text + 3, SONDE_PROBE_ARGS - 1, &number)) {
+		*ret_field = (struct sonde_probe_field){ .source = SONDE_PROBE_ARG, .arg = (uint8_t)number, .bytes = 8, .is_signed = 1 };
+		return 0;
+	}
+	if (!spec->args.nr)
+		return diag_errno(diag, EINVAL, "'%.80s' has the fields pid, tid, cpu, comm, ret and arg0 to arg5, no '%.60s'", spec->text,
+				  text);
+	return kernel_types_field(types, &spec->args, text, diag, ret_field, ret_is_address);
+}
+
+/* --- comparisons ---------------------------------------------------------------------------------------------------------------------- */
+
+static bool take_operator(const char **at, uint32_t *ret_operator)
+{
+	static const struct {
+		const char *text;
+		enum sonde_probe_operator operator;
+	} operators[] = { { "==", SONDE_PROBE_EQUAL },
+			  { "!=", SONDE_PROBE_DIFFERENT },
+			  { "<=", SONDE_PROBE_LESS_OR_EQUAL },
+			  { ">=", SONDE_PROBE_MORE_OR_EQUAL },
+			  { "^=", SONDE_PROBE_BEGINS },
+			  { "<", SONDE_PROBE_LESS },
+			  { ">", SONDE_PROBE_MORE } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(operators); i++) {
+		if (!strncmp(*at, operators[i].text, strlen(operators[i].text))) {
+			*at += strlen(operators[i].text);
+			*ret_operator = operators[i].operator;
+			return true;
+		}
+	}
+	return false;
+}
+
+static const char *skip_blanks(const char *at)
+{
+	return at + strspn(at, " \t");
+}
+
+/* "text" or text, up to a blank. */
+static int take_text(const char **at, struct sonde_probe_filter *filter, struct diag *diag)
+{
+	bool quoted = **at == '"';
+	const char *begin = *at + quoted;
+	size_t size = strcspn(begin, quoted ? "\"" : " \t&");
+
+	if (quoted && begin[size] != '"')
+		return diag_errno(diag, EINVAL, "a text has no end: %.60s", *at);
+	if (!size || size >= (filter->field.source == SONDE_PROBE_COMM ? SONDE_COMM_BYTES : SONDE_PROBE_TEXT_BYTES))
+		return diag_errno(diag, EINVAL, "a text has 1 to %d bytes: '%.*s'",
+				  filter->field.source == SONDE_PROBE_COMM ? SONDE_COMM_BYTES - 1 : SONDE_PROBE_TEXT_BYTES - 1, (int)size,
+				  begin);
+	memcpy(filter->text, begin, size);
+	filter->text_bytes = (uint32_t)size + (filter->operator!= SONDE_PROBE_BEGINS);
+	*at = begin + size + quoted;
+	return 0;
+}
+
+static int take_number(const char **at, struct sonde_probe_filter *filter, struct diag *diag)
+{
+	char word[32] = "";
+	size_t size = strcspn(*at, " \t&");
+	bool is_negative = **at == '-';
+	const char *digits = word + is_negative, *hex = digits + 2;
+	int err = -EINVAL;
+
+	if (size < sizeof(word)) {
+		memcpy(word, *at, size);
+		err = strncmp(digits, "0x", 2) != 0 ? number_u64(digits, UINT64_MAX, &filter->number)
+						     : number_hex(&hex, word + size, &filter->number) ?: *hex ? -EINVAL : 0;
+	}
+	if (err)
+		return diag_errno(diag, EINVAL, "'%.60s' is no number; a text is compared with fields that are one, or str(FIELD)", *at);
+	if (is_negative)
+		filter->number = -filter->number;
+	*at += size;
+	return 0;
+}
+
+static int take_comparison(const struct probe_spec *spec, const struct kernel_types *types, const char **at, struct diag *diag,
+			   struct sonde_probe_filter *filter)
+{
+	size_t size = strcspn(*at, " \t=!<>^&");
+	CLEANUP(freep) char *field = NULL;
+	bool is_address;
+	int err;
+
+	if (!strncmp(*at + size - (size > 0), "->", 2)) /* "prev->pid" */
+		size += 1 + strcspn(*at + size + 1, " \t=!<>^&");
+	field = strndup(*at, size);
+	if (!field)
+		return -ENOMEM;
+	err = probe_spec_field(spec, types, field, diag, &filter->field, &is_address);
+	if (err)
+		return err;
+	*at = skip_blanks(*at + size);
+	if (!take_operator(at, &filter->operator))
+		return diag_errno(diag, EINVAL, "behind '%.60s' one of == != < <= > >= ^= is missing", field);
+	*at = skip_blanks(*at);
+	if (**at == '"' && !filter->field.text) /* an address that BTF does not name as a text's */
+		filter->field.text = spec->in_user ? SONDE_PROBE_USER_TEXT : SONDE_PROBE_KERNEL_TEXT;
+	if (!filter->field.text)
+		return filter->operator== SONDE_PROBE_BEGINS ? diag_errno(diag, EINVAL, "'%.60s' is a number, and ^= is for texts", field)
+							     : take_number(at, filter, diag);
+	if (filter->operator!= SONDE_PROBE_EQUAL && filter->operator!= SONDE_PROBE_DIFFERENT && filter->operator!= SONDE_PROBE_BEGINS)
+		return diag_errno(diag, EINVAL, "'%.60s' is a text: it is compared by ==, != or ^=", field);
+	return take_text(at, filter, diag);
+}
+
+int probe_spec_filter(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
+		      struct sonde_probe_filter *ret_filters, uint32_t *ret_nr)
+{
+	const char *at = skip_blanks(text);
+	uint32_t nr = 0;
+	int err;
+
+	do {
+		if (nr == SONDE_PROBE_FILTERS)
+			return diag_errno(diag, EINVAL, "a filter has %d comparisons at most", SONDE_PROBE_FILTERS);
+		ret_filters[nr] = (struct sonde_probe_filter){ 0 };
+		err = take_comparison(spec, types, &at, diag, &ret_filters[nr++]);
+		if (err)
+			return err;
+		at = skip_blanks(at);
+		if (*at && strncmp(at, "&&", 2) != 0)
+			return diag_errno(diag, EINVAL, "between two comparisons there is &&, not '%.60s'", at);
+		at = skip_blanks(*at ? at + 2 : at);
+	} while (*at);
+	*ret_nr = nr;
+	return 0;
+}

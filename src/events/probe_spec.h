@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe_spec: what `trace` is asked for, as text: probes ("syscall:openat", "uprobe:/bin/bash:readline"), fields of their hits ("prev.pid",
+ * "str(arg1)"), and comparisons ("fd > 2 && comm ^= \"ng\""). One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/probe.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "collect/kernel_types.h"
+#include "collect/trigger.h"
+
+struct probe_spec {
+	struct trigger trigger, end; /* end: of a time, if has_end */
+	bool has_end;
+	enum sonde_probe_context context, end_context;
+	uint32_t call; /* of system calls */
+	uint32_t result_word, end_result_word;
+	struct kernel_args args; /* by BTF; none: arg0 to arg5 */
+	bool in_user;		 /* texts are in the program's memory */
+	char *text, *copy;	 /* as it was typed; the parts that the triggers point to */
+};
+
+/* `size`: of the text. `latency`: the end is wanted, too. 0; -EINVAL, -ENOENT, -EOPNOTSUPP with what to do; -ENOMEM. */
+MUST_CHECK int probe_spec_parse(const char *text, size_t size, bool latency, const struct kernel_types *types, struct diag *diag,
+				struct probe_spec *ret_spec);
+void probe_spec_done(struct probe_spec *spec);
+/* 0; -EINVAL with what there is. */
+MUST_CHECK int probe_spec_field(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
+				struct sonde_probe_field *ret_field, bool *ret_is_address);
+/* Fills in the comparisons, SONDE_PROBE_FILTERS at most. 0; -EINVAL. */
+MUST_CHECK int probe_spec_filter(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
+				 struct sonde_probe_filter *ret_filters, uint32_t *ret_nr);
+/* Puts into `ret_name` the tracepoint or system call whose name has most in common with a kernel function's. False: none has anything. */
+bool probe_nearest(const struct kernel_types *types, const char *function, char *ret_name, size_t size);
+/* Can kernel functions be probed here? */
+bool probe_has_kprobes(void);

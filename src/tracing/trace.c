@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sonde trace: hits of tracepoints, system calls, kernel and user functions. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+#include "tracing/events_options.h"
+
+struct trace_arguments {
+	struct events_options events;
+	const char *probes, *filter, *list, *by_text;
+	uint64_t duration_s;
+	bool latency, print, verbose;
+	char by_list[256];  /* by_text without the argument */
+	const char *by_arg; /* NULL: none */
+};
+
+static const char *by_at(uint32_t i)
+{
+	static const char *const words[] = { "pid", "comm", "tid", "cpu" };
+
+	return i < ARRAY_SIZE(words) ? words[i] : NULL;
+}
+
+static const char *format_at(uint32_t i)
+{
+	static const char *const words[] = { "text", "json" };
+
+	return i < ARRAY_SIZE(words) ? words[i] : NULL;
+}
+
+#define FIELD(field) .offset = offsetof(struct trace_arguments, field)
+
+static const struct option_spec options[] = {
+	{ .group = "What is measured",
+	  .metavar = "PROBE[,PROBE...]",
+	  .kind = OPTION_TEXT,
+	  FIELD(probes),
+	  .help = "what is traced, see below" },
+	{ .metavar = "DURATION",
+	  .kind = OPTION_NUMBER,
+	  FIELD(duration_s),
+	  .min = 1,
+	  .max = EVENTS_MAX_INTERVAL_S,
+	  .help = "seconds; without it until Ctrl-C or the end of what is measured" },
+	{ .name = "filter",
+	  .metavar = "COMPARISONS",
+	  .kind = OPTION_TEXT,
+	  FIELD(filter),
+	  .help = "only hits of which all is true: 'FIELD OP VALUE && ...', up to eight; OP is ==, !=, <, <=, >, >= or ^= (begins with)" },
+	{ .name = "latency",
+	  .kind = OPTION_FLAG,
+	  FIELD(latency),
+	  .help = "the time from entry to return, of functions and system calls, as a histogram" },
+	{ .letter = 'l',
+	  .name = "list",
+	  .metavar = "PATTERN",
+	  .kind = OPTION_TEXT,
+	  FIELD(list),
+	  .help = "list what can be traced, with * ? and [] in its name or in type:name, and end" },
+	{ .letter = 'v', .name = "verbose", .kind = OPTION_FLAG, FIELD(verbose), .help = "with -l: arguments and their types" },
+
+	TARGET_OPTIONS(struct trace_arguments, events.targets),
+
+	{ .group = "How it is shown",
+	  .name = "by",
+	  .metavar = "WHAT[,WHAT...]",
+	  .kind = OPTION_TEXT,
+	  FIELD(by_text),
+	  .value_name = by_at,
+	  .help = "count by pid, tid, comm, cpu, and by one arg:FIELD; without it one number for each probe" },
+	{ .name = "print",
+	  .kind = OPTION_FLAG,
+	  FIELD(print),
+	  .excludes = "latency",
+	  .instead = "times are summed, single hits have none",
+	  .help = "a line for each hit, with its arguments" },
+	{ .name = "format",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(events.format_text),
+	  .value_name = format_at,
+	  .help = "text; json: an object per line" },
+};
+
+static const struct verb_example examples[] = {
+	{ "sonde trace syscall:openat --by comm", "which programs open files" },
+	{ "sonde trace sched_process_exec --print", "each program that is started" },
+	{ "sonde trace sched_switch --by arg:next.comm 5", "which threads get a CPU" },
+	{ "sonde trace syscall:fsync --latency", "how long fsync takes" },
+	{ "sonde trace uprobe:/bin/bash:readline --print", "each line that is typed into bash" },
+	{ "sonde trace irq_handler_entry --by arg:action.name", "which interrupts there are" },
+	{ "sonde trace -l 'vfs_*'", "kernel functions of that name" },
+	{ NULL, NULL },
+};
+
+/* Takes arg:FIELD out of the words of --by. */
+static int split_by(struct trace_arguments *arguments, struct diag *diag)
+{
+	const char *at = arguments->by_text;
+
+	if (strlen(at) >= sizeof(arguments->by_list))
+		return diag_errno(diag, EINVAL, "--by is too long");
+	do {
+		size_t size = strcspn(at, ",");
+
+		if (!strncmp(at, "arg:", 4)) {
+			if (arguments->by_arg || at[size])
+				return diag_errno(diag, EINVAL, "--by has one arg:FIELD, as its last word");
+			arguments->by_arg = at + 4;
+		} else {
+			size_t nr = strlen(arguments->by_list);
+
+			snprintf(arguments->by_list + nr, sizeof(arguments->by_list) - nr, "%s%.*s", nr ? "," : "", (int)size, at);
+		}
+		at += size;
+	} while (*at++);
+	arguments->events.by_text = *arguments->by_list ? arguments->by_list : NULL;
+	return 0;
+}
+
+static int check(void *all, char *const *command, struct diag *diag)
+{
+	struct trace_arguments *arguments = all;
+	int err = arguments->by_text ? split_by(arguments, diag) : 0;
+
+	if (!err)
+		err = events_check(&arguments->events, command, by_at, format_at, diag);
+	if (err)
+		return err;
+	if (arguments->list)
+		return arguments->probes ? diag_errno(diag, EINVAL, "-l lists, and traces nothing: leave the probe out") : 0;
+	if (!arguments->probes)
+		return diag_errno(diag, EINVAL, "what is to be traced? sonde trace -l '*NAME*' lists what there is");
+	if (arguments->print && arguments->by_text)
+		return diag_errno(diag, EINVAL, "--print shows single hits, --by counts them: leave one out");
+	return 0;
+}
+
+static int print(void *arg, const char *lines)
+{
+	return output_result_text(lines) ? -EPIPE : 0;
+}
+
+static int list(const struct trace_arguments *arguments)
+{
+	int err = sonde_trace_list(arguments->list, arguments->verbose, print, NULL);
+
+	if (err == -ENOENT) {
+		output_say("nothing is called '%s' here; * stands for any characters", arguments->list);
+		return SONDE_EXIT_NO_SAMPLES;
+	}
+	if (err && err != -EPIPE)
+		output_say("cannot list: %s", strerror(-err));
+	return err ? SONDE_EXIT_FAILED : SONDE_EXIT_REPORT;
+}
+
+/* The words of by_at, in the bits of enum sonde_by. */
+static uint32_t by_bits(uint32_t words)
+{
+	return (words & 3) | (words & 4 ? SONDE_BY_TID : 0) | (words & 8 ? SONDE_BY_CPU : 0);
+}
+
+static int trace_run(void *all, const char *command_line)
+{
+	const struct trace_arguments *arguments = all;
+	const struct sonde_trace_options trace = {
+		.size = sizeof(trace),
+		.probes = arguments->probes,
+		.filter = arguments->filter,
+		.format = arguments->events.format,
+		.by = by_bits(arguments->events.by),
+		.by_arg = arguments->by_arg,
+		.latency = arguments->latency,
+		.print = arguments->print,
+	};
+	struct sonde_session_options of_library = events_session_options(&arguments->events, command_line);
+
+	if (arguments->list)
+		return list(arguments);
+	of_library.mode = SONDE_TRACE;
+	of_library.trace = &trace;
+	of_library.duration_ns = arguments->duration_s * NS_PER_S;
+	return events_run(&trace_verb, &arguments->events, &of_library, "Tracing hits", "nothing that was asked for was hit");
+}
+
+const struct verb trace_verb = {
+	.name = "trace",
+	.summary = "how often a tracepoint, system call or function is hit, and by whom",
+	.description =
+	    "Counts the hits of probes in the kernel, or prints each of them, or measures the time from entry to return. A probe is\n\n"
+	    "tracepoint:NAME (also t:GROUP:NAME or just NAME): a kernel tracepoint, with its arguments by BTF; rawtracepoint:NAME: one "
+	    "that BTF "
+	    "does not have.\n\n"
+	    "syscall:NAME (also syscalls:sys_enter_NAME, syscalls:sys_exit_NAME): a system call of 64-bit programs, arguments arg0 to "
+	    "arg5.\n\n"
+	    "kprobe:FUNCTION, kretprobe:FUNCTION, fentry:FUNCTION, fexit:FUNCTION: a kernel function, where the kernel can do that; else "
+	    "the "
+	    "nearest tracepoint is offered.\n\n"
+	    "uprobe:FILE:FUNCTION, uprobe:FILE:FUNCTION+OFFSET, uprobe:FILE:0xOFFSET, uretprobe:FILE:FUNCTION: a function of programs, in "
+	    "all "
+	    "processes or with -p in one. usdt:FILE:PROVIDER:NAME: a USDT probe; its semaphore is raised meanwhile.\n\n"
+	    "A field is pid, tid, cpu, comm, ret (at the end), an argument by its name, arg0 to arg5, a member behind pointers (prev.pid, "
+	    "action.name), or str(FIELD), the text at an address. Comparisons are evaluated in the kernel; texts up to 63 bytes.\n\n"
+	    "sonde's own hits are left out, so a probe on what sonde does itself does not feed itself; but what reads its output through a "
+	    "pipe "
+	    "is traced like any other program.\n\n"
+	    "bpftrace does the same with: bpftrace -e 'tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }'",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.arguments_bytes = sizeof(struct trace_arguments),
+	.check = check,
+	.run = trace_run,
+};

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sonde trace: counts of probes against programs that say how often they are hit, filters, times, arguments, and refusals."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from event_rows import rows
+from harness import Background, build, check, check_equal, need_bpf, run, run_tests, scratch, sonde, test
+from trials import ways_of
+
+TURNS = 6000
+HAS_KPROBES = os.path.exists("/sys/bus/event_source/devices/kprobe")
+
+
+def start(*argv):
+	return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def trace_program(argv, *words):
+	"""Traces a program that prints "ready" and waits for a line. Returns the JSON rows, its output, and sonde's standard error."""
+	need_bpf()
+	program = start(*argv)
+	try:
+		for line in program.stdout:
+			if line.startswith("ready"):
+				break
+		with Background("trace", *words, "-p", program.pid, "--format", "json") as trace:
+			trace.wait_line("Tracing")
+			out = program.communicate("\n", timeout=60)[0]
+			result = trace.finish()
+	finally:
+		program.kill()
+		program.communicate()
+	return rows(result.out, "sonde-trace"), out, result.err
+
+
+def python(script, *words):
+	return trace_program([sys.executable, "-c", "import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n" + script], *words)
+
+
+@test
+def functions_probes_and_calls():
+	"""A user function's entry and return, a USDT probe with its semaphore, and a system call in it: each is counted each time."""
+	path = build("hits")
+	probes = ["uprobe:%s:probed" % path, "uretprobe:%s:probed" % path, "usdt:%s:hits:point" % path, "syscall:getppid", "syscalls:sys_exit_getppid"]
+	json_rows, out, _ = trace_program([path, str(TURNS)], ",".join(probes))
+	want = sum(ways_of(out).values())
+	check_equal({row["probe"]: row["nr_hits"] for row in json_rows}, dict.fromkeys(probes, want), "hits")
+	check("semaphore 1\n" in out, lambda: out)
+	return "%d hits of each" % want
+
+
+@test
+def times_from_entry_to_return():
+	path = build("hits")
+	probes = ["uprobe:%s:probed" % path, "syscall:getppid"]
+	json_rows, out, _ = trace_program([path, str(TURNS)], ",".join(probes), "--latency", "--by", "comm")
+	want = sum(ways_of(out).values())
+	check_equal({row["probe"]: row["nr_hits"] for row in json_rows}, dict.fromkeys(probes, want), "hits")
+	check(all(sum(slot["count"] for slot in row["slots_us"]) == want and row["sum_ns"] > 0 for row in json_rows), lambda: str(json_rows))
+	time_of = {row["probe"].split(":")[0]: row["sum_ns"] for row in json_rows}
+	check(time_of["uprobe"] > time_of["syscall"], "the function makes the call, so it takes longer: %s" % time_of)
+
+
+@test
+def how_long_a_sleep_takes():
+	json_rows, _, _ = python("import time\nfor i in range(40): time.sleep(0.01)\n", "syscall:clock_nanosleep", "--latency")
+	check_equal([row["nr_hits"] for row in json_rows], [40], "sleeps")
+	check(all(slot["low"] >= 8192 for slot in json_rows[0]["slots_us"]) and json_rows[0]["sum_ns"] >= 400_000_000, lambda: str(json_rows))
+
+
+@test
+def comparisons():
+	script = "fd = os.open('/etc/passwd', 0)\nfor i in range(1000): os.lseek(fd, i, 0)\nfor i in range(7):\n  try: os.lseek(fd, -5, 0)\n  except OSError: pass\n"
+	for words, want in (("arg1 >= 100 && arg1 < 200", 100), ("arg1 != 0 && arg1 <= 10 && arg1 > 0", 10), ("arg1 == -5", 7), ("arg1 < 0", 7), ("arg1 > 0x3e0 && comm ^= py", 7),
+		("comm == nobody", None), ("arg1 == 3 && arg2 == 0 && tid > 1 && pid > 1 && cpu >= 0 && arg1 == 3 && arg1 == 3 && arg1 == 3", 1)):
+		json_rows, _, err = python(script, "syscall:lseek", "--filter", words)
+		check_equal([row["nr_hits"] for row in json_rows], [want] if want else [], words)
+		check(re.search(r"\b%d rejected by the filter" % (1007 - (want or 0)), err), lambda: "%s: %s" % (words, err)) # pylint: disable=cell-var-from-loop
+
+
+@test
+def by_fields_and_arguments():
+	script = "fd = os.open('/etc/passwd', 0)\nfor i in range(1000): os.lseek(fd, i % 4, 0)\n"
+	json_rows, _, _ = python(script, "syscall:lseek", "--by", "pid,comm,arg:arg1")
+	check_equal({row["arg1"]: row["nr_hits"] for row in json_rows}, {str(i): 250 for i in range(4)}, "hits by argument")
+	check(len({row["pid"] for row in json_rows}) == 1 and all(row["comm"].startswith("py") for row in json_rows), lambda: str(json_rows))
+	script = "for i in range(5): os.access('/one', 0)\nfor i in range(3): os.access('/two', 0)\n"
+	json_rows, _, _ = python(script, "syscall:access", "--by", "arg:str(arg0)", "--filter", 'str(arg0) != "/etc"')
+	check_equal({row["str(arg0)"]: row["nr_hits"] for row in json_rows}, {"/one": 5, "/two": 3}, "hits by text")
+	json_rows, _, _ = python(script, "syscall:access", "--filter", 'arg0 == "/two"')
+	check_equal([row["nr_hits"] for row in json_rows], [3], "a text that is not declared as one")
+
+
+@test
+def members_of_the_kernels_structs():
+	need_bpf()
+	path = scratch("own_true")
+	shutil.copy("/bin/true", path)
+	with Background("trace", "sched_process_exec", "--by", "arg:bprm.filename", "--format", "json", "--filter", 'bprm->filename ^= "%s"' % path[:60]) as trace:
+		trace.wait_line("Tracing")
+		for _ in range(20):
+			run([path])
+		trace.send(2)
+		result = trace.finish()
+	json_rows = rows(result.out, "sonde-trace")
+	check_equal([(row["bprm.filename"], row["nr_hits"]) for row in json_rows], [(path[:31], 20)], "started programs")
+
+
+@test
+def single_hits():
+	script = "for i in range(30): os.access('/x%d' % i, 4)\n"
+	json_rows, _, err = python(script, "syscall:access", "--print")
+	hits = [row for row in json_rows if "arg1" in row]
+	check_equal([hit["arg1"] for hit in hits], ["4"] * 30, "arguments")
+	check(all(a["time_unix_ns"] <= b["time_unix_ns"] for a, b in zip(hits, hits[1:])) and " 0 lost" in err, lambda: err)
+
+
+@test
+def it_does_not_feed_itself():
+	need_bpf()
+	with subprocess.Popen([sys.executable, "-c", "import os, time\nwhile True: os.write(2, b'x'); time.sleep(0.01)"], stderr=subprocess.DEVNULL) as program:
+		try:
+			with Background("trace", "syscall:write", "--print", "--format", "json", "1") as trace:
+				pid, result = trace.process.pid, trace.finish()
+		finally:
+			program.kill()
+	json_rows = rows(result.out, "sonde-trace")
+	check(json_rows and not [row for row in json_rows if row.get("pid") == pid], lambda: result.out[:2000])
+	check(int(re.search(r"(\d+) of sonde itself", result.err).group(1)) >= 1, lambda: result.err)
+
+
+@test
+def what_is_refused():
+	need_bpf()
+	cases = [(["no_such_thing"], 1, "nothing is called 'no_such_thing'"), (["syscall:nothing"], 1, "no system call 'nothing'"), (["tracepoint:sched_nothing"], 1, "no tracepoint"),
+		(["sched_switch", "--latency"], 2, "has no end"), (["sched_switch", "--filter", "prev.nothing == 1"], 2, "struct task_struct has no member 'nothing'"),
+		(["sched_switch", "--filter", "other == 1"], 2, "there is no argument 'other', but preempt, prev, next"), (["sched_switch", "--filter", "prev.pid ~ 1"], 2, "one of =="),
+		(["syscall:read", "--filter", " && ".join(["pid > 0"] * 9)], 2, "8 comparisons at most"), ([], 2, "what is to be traced"), (["uprobe:/bin/bash"], 2, "uprobe:FILE:FUNCTION"),
+		(["uprobe:/bin/bash:no_such_function"], 1, "no uprobe 'no_such_function'")]
+	if not HAS_KPROBES:
+		cases += [(["kprobe:vfs_read"], 4, "the nearest that it can trace is syscall:read"), (["vfs_read"], 4, "syscall:read"), (["handle_irq_event"], 4, "irq_handler_entry")]
+	for words, code, text in cases:
+		result = sonde("trace", *words, *(["1"] if words else []), want=None)
+		check(result.code == code and text in result.err, lambda: "%s: %s" % (words, result)) # pylint: disable=cell-var-from-loop
+	result = sonde("trace", "syscall:reboot", "1", want=5)
+	check("syscall:reboot: attached, 0 hits in 1." in result.err, lambda: result.err)
+
+
+@test
+def lists():
+	need_bpf()
+	result = sonde("trace", "-l", "vfs_*", want=0)
+	names = {line.split()[0] for line in result.out.splitlines()}
+	with open("/proc/kallsyms", encoding="ascii") as file:
+		want = {"kprobe:" + line.split()[2] for line in file if re.match(r"\S+ [tTwW] vfs_", line)}
+	check_equal(names, want, "functions")
+	check(HAS_KPROBES or all(line.endswith("(not here: this kernel has no kprobes)") for line in result.out.splitlines()), lambda: result.out)
+	check("tracepoint:sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next" in sonde("trace", "-l", "tracepoint:sched_sw*", "-v", want=0).out, "arguments")
+	check_equal(sonde("trace", "-l", "syscall:open", want=0).out, "syscall:open\n", "one call")
+	sonde("trace", "-l", "nothing_like_it", want=5)
+	return "%d functions" % len(want)
+
+
+if __name__ == "__main__":
+	run_tests()
