@@ -19,7 +19,7 @@
 #include "lib/maps.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
-#include "lib/stack.h"
+#include "lib/user_walk.h"
 #include "lib/user_regs.h"
 
 const volatile struct sonde_event_config event_cfg = {};
@@ -137,10 +137,9 @@ int on_event(void *ctx)
 		    kernel_state(s, get_kernel_stack(ctx, s), event_cfg.nr_own_frames, s->sample.time_ns, &s->sample.kernel_stack);
 	if (cfg.user_stacks && take_regs(s->walk.number)) {
 		enter_process(s, &s->sample);
-		s->sample.user_state = user_state(s, &s->sample, shared, 0);
-		s->runtimes_left = s->walk.runtimes;
+		take_user_stack(s, shared, 0);
 	}
-	return s->runtimes_left ? next_runtime(ctx, s) : send_event(s);
+	return is_next_runtime(s) ? next_runtime(ctx, s) : send_event(s);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

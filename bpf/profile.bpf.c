@@ -22,7 +22,7 @@
 #include "lib/retry.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
-#include "lib/stack.h"
+#include "lib/user_walk.h"
 #include "walk/unwind.h"
 #include "lib/user_regs.h"
 
@@ -103,10 +103,9 @@ static __always_inline int take_sample(struct bpf_perf_event_data *ctx, bool can
 		s->sample.kernel_state = kernel_state(s, get_kernel_stack(ctx, s), 0, s->sample.time_ns, &s->sample.kernel_stack);
 	if (cfg.user_stacks && take_regs(ctx, s->walk.number)) {
 		enter_process(s, &s->sample);
-		s->sample.user_state = user_state(s, &s->sample, count, can_retry ? retry_later : 0);
-		s->runtimes_left = s->walk.runtimes;
+		take_user_stack(s, count, can_retry ? retry_later : 0);
 	}
-	return s->runtimes_left ? next_runtime(ctx, s) : send_sample(s);
+	return is_next_runtime(s) ? next_runtime(ctx, s) : send_sample(s);
 }
 
 SEC("perf_event")

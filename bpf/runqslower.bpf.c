@@ -16,7 +16,7 @@
 #include "lib/runq_maps.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
-#include "lib/stack.h"
+#include "lib/user_walk.h"
 
 static const bool scratch_nests = true;
 static const bool deferred_leaves_room = true;
@@ -66,10 +66,10 @@ int on_runqslower(__u64 *ctx)
 	    kernel_state(s, get_kernel_stack(ctx, s), SONDE_TRACEPOINT_FRAMES, s->sample.time_ns, &s->sample.kernel_stack);
 	if (take_regs(s->walk.number)) {
 		enter_process(s, &s->sample);
-		s->sample.user_state = user_state(s, &s->sample, count, 0);
-		s->runtimes_left = s->walk.runtimes & ~(__u32)SONDE_RUNTIMES_WITH_LABELS; /* not requested */
+		take_user_stack(s, count, 0);
+		s->runtimes_left &= ~(__u32)SONDE_RUNTIMES_WITH_LABELS; /* not requested */
 	}
-	return s->runtimes_left ? next_runtime(ctx, s) : send_runqslower(s);
+	return is_next_runtime(s) ? next_runtime(ctx, s) : send_runqslower(s);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -19,7 +19,7 @@
 #include "lib/maps.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
-#include "lib/stack.h"
+#include "lib/user_walk.h"
 #include "lib/thread.h"
 #include "lib/waits.h"
 
@@ -239,7 +239,7 @@ static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 
 		s->sample.kernel_state = kernel_stack_by_cache(task, ctx, s, cache, count);
 	if (cfg.user_stacks && has_user)
 		s->sample.user_state = user_stack_by_cache(task, regs, s, cache, count);
-	return s->runtimes_left ? next_runtime(ctx, s) : end_switch(ctx, thread, s);
+	return is_next_runtime(s) ? next_runtime(ctx, s) : end_switch(ctx, thread, s);
 }
 
 /* With --max-overhead: the thread's last waits were all too short to count, and its stacks were taken in vain. If this wait is longer, it

@@ -16,7 +16,7 @@
 #include "lib/maps.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
-#include "lib/stack.h"
+#include "lib/user_walk.h"
 #include "lib/thread.h"
 #include "lib/wait_counters.h"
 
@@ -187,7 +187,7 @@ static __always_inline int take_stacks(__u64 *ctx, struct sonde_wait_counters *c
 	if (cfg.user_stacks && has_user)
 		s->sample.user_state = user_stack_by_cache(task, regs, s, cache, count);
 	/* looked up again: to save stack as well */
-	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread_of((void *)ctx[0]), cache, s);
+	return is_next_runtime(s) ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread_of((void *)ctx[0]), cache, s);
 }
 
 SEC("tp_btf/sched_waking")

@@ -3,22 +3,25 @@
  *
  * A runtime stack is sent beside the native one, as a payload of its own, once. It consists of *runs*, leaf first: the frames of one
  * activation of the interpreter's loop (a native frame), then an element with SONDE_RUNTIME_ENTRY that says which native frame that is.
- * User space replaces that native frame with the run. */
+ * User space replaces that native frame with the run. A frame of a runtime that owns code is a run by itself (SONDE_RUNTIME_PLACED). */
 #pragma once
 #include "runtime_list.h"
 #include "types.h"
 
 #define X(id, ...) SONDE_RUNTIME_##id,
-enum sonde_runtime { SONDE_RUNTIME_NONE, SONDE_RUNTIME_LIST(X, X) SONDE_RUNTIME_COUNT };
+enum sonde_runtime { SONDE_RUNTIME_NONE, SONDE_RUNTIME_LIST(X, X, X) SONDE_RUNTIME_COUNT };
 #undef X
 _Static_assert(SONDE_RUNTIME_COUNT <= 32, "a process's runtimes are bits of a __u32");
 
 #define X(id, ...) | 1u << SONDE_RUNTIME_##id
-enum { SONDE_RUNTIMES_WITH_LABELS = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X) }; /* bits 1 << enum sonde_runtime */
+enum { SONDE_RUNTIMES_WITH_LABELS = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, SONDE_NO_RUNTIME, X) }; /* bits 1 << enum sonde_runtime */
+enum { SONDE_RUNTIMES_THAT_OWN_CODE = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X, SONDE_NO_RUNTIME) }; /* likewise */
 #undef X
 
 #define SONDE_MAX_RUNTIME_FRAMES 2048 /* including the entries; a power of two; of a deeper stack the leaf end is kept */
 
+/* Flag: the frame is itself a native frame, whose number is `native`: that one is replaced by this one. */
+#define SONDE_RUNTIME_PLACED 2
 #define SONDE_RUNTIME_ENTRY 1             /* flag: not a frame but the end of a run; `where` is the number of its native frame, leaf 0 */
 #define SONDE_RUNTIME_UNPLACED (~0ULL)    /* instead: the native frame was not found */
 #define SONDE_RUNTIME_AT_LEAF (~0ULL - 1) /* instead: none yet, the interpreter is about to enter its loop, or has just left it */
@@ -29,7 +32,7 @@ struct sonde_runtime_frame {
 	__u32 cookie;  /* tells the code from later code at the same address, in the runtime's own way */
 	__u8 runtime;  /* enum sonde_runtime */
 	__u8 flags;
-	__u16 pad;     /* zero */
+	__u16 native;  /* with SONDE_RUNTIME_PLACED; else zero */
 };
 _Static_assert(sizeof(struct sonde_runtime_frame) == 24, "layout changed: bump SONDE_ABI_VERSION");
 
@@ -91,5 +94,5 @@ struct sonde_runtime_process {
 /* A process's value: room for any runtime's struct. */
 union sonde_runtime_known {
 	struct sonde_runtime_process process;
-	__u64 words[26];
+	__u64 words[56];
 };

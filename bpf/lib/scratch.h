@@ -24,6 +24,7 @@ struct scratch {
 	__u32 compat;             /* the thread is in 32-bit code */
 	__u32 table_generation, exec;         /* table_generation_now() before the look-up of the process, and the thread's self_exec_id */
 	__u32 runtimes_left;      /* bits as in struct sonde_process: runtimes whose programs have not run yet */
+	__u32 nr_handovers;       /* of the walk to programs of runtimes */
 	struct sonde_sample_record sample;
 	struct sonde_deferred_record deferred; /* from the walk's start on it has the registers that the walk began with */
 	struct {
@@ -56,7 +57,7 @@ static __always_inline void begin_sample(struct scratch *s, __u64 time_ns, __u64
 	s->sample = (struct sonde_sample_record){
 		.type = SONDE_RECORD_SAMPLE, .cpu = bpf_get_smp_processor_id(), .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid
 	};
-	s->runtimes_left = 0;
+	s->runtimes_left = s->walk.owner = s->nr_handovers = 0;
 	s->walk.nr_looks = s->walk.nr_reads = 0;
 	s->runtime.nr_frames = 0;
 	s->runtime.known_hash = 0;

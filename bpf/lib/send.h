@@ -86,12 +86,25 @@ static __always_inline void send_runtime(struct scratch *s)
 					       sizeof(r->record) + sizeof(r->frames), r->record.hash, flags);
 }
 
-/* Goes on to the program of the next runtime or, after the last one, to the trigger's last program. Returns only if that is closed: then
- * nobody reads what it would send. */
+#define MAX_HANDOVERS 16 /* of the 33 tail calls that the kernel allows */
+
+/* True: next_runtime has something to do. */
+static __always_inline int is_next_runtime(const struct scratch *s)
+{
+	return s->runtimes_left || s->walk.owner;
+}
+
+/* Goes on to the program of the next runtime: that whose code the walk is at, else one that has not run yet. After the last one, to the
+ * trigger's last program. Returns only if that is closed: then nobody reads what it would send. */
 static __always_inline int next_runtime(void *ctx, struct scratch *s)
 {
 	__u32 left = s->runtimes_left;
 
+	if (s->walk.owner) {
+		if (s->nr_handovers++ < MAX_HANDOVERS)
+			bpf_tail_call(ctx, &runtime_programs, s->walk.owner);
+		s->sample.user_state = SONDE_STACK_LOST; /* runtimes that call each other more often, or it is not loaded */
+	}
 	for (__u32 kind = 1; kind < SONDE_RUNTIME_COUNT; kind++) {
 		if (left & 1u << kind) {
 			s->runtimes_left = left & ~(1u << kind);

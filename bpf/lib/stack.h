@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The stacks of the current thread, as all triggers take and send them: the native walk with what it needs to know of the process, the
- * kernel's stack, and deferred stacks where user space may find more frames. */
+/* The stacks of the current thread, as all triggers send them: what the native walk needs to know of the process, the kernel's stack, and
+ * deferred stacks where user space may find more frames. */
 #pragma once
 #include <stdbool.h>
 
@@ -18,9 +18,6 @@
 
 #define SYS_EXECVE 59            /* asm/unistd_64.h */
 #define SYS_EXECVEAT 322
-#define FEW_TURNS 4    /* 13 % less time at 34 frames than 1; 8 is no better */
-#define MANY_TURNS 512
-#define MANY_LOOKS 8 /* the cost of MANY_TURNS frames with rows, without their reads */
 
 /* For events of which an unknown process may have thousands a second: deferred stacks leave room in the ring for payloads of known stacks,
  * and the first one in a window wakes the reader. */
@@ -118,51 +115,6 @@ static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 		w->hash = w->hash_begin = hash_process(cfg.hash_seed, tgid, w->generation, 0);
 	else
 		walk_enter_unknown(w, tgid);
-}
-
-/* The walk's loop is three nested loops, in functions that take only numbers; the verifier checks each once. So it needs neither bpf_loop
- * (Linux 5.17) nor tail calls, which end after 33, and is the same on all kernels. */
-WALK_FUNCTION int walk_few(__u32 slot)
-{
-	struct scratch *s = scratch_of(slot);
-	__u32 nr_looks;
-
-	if (!s)
-		return WALK_ENDED;
-	nr_looks = s->walk.nr_looks;
-	if (walk_asks_clock(&s->walk) && walk_is_late(&s->walk, bpf_ktime_get_ns(), WALK_MAX_NS))
-		return walk_stop(&s->walk, SONDE_STOP_TOO_LONG);
-#pragma clang loop unroll(disable)
-	for (int turn = 0; turn < FEW_TURNS; turn++) {
-		if (walk_step(&s->walk, s->stack.frames) != WALK_GOES_ON)
-			return WALK_ENDED;
-		if (s->walk.nr_looks != nr_looks) /* a single frame without rows may cost much */
-			break;
-	}
-	return WALK_GOES_ON;
-}
-
-WALK_FUNCTION int walk_many(__u32 slot)
-{
-	struct scratch *s = scratch_of(slot);
-
-#pragma clang loop unroll(disable)
-	for (int turn = 0; turn < MANY_TURNS; turn += FEW_TURNS) {
-		if (walk_few(slot) != WALK_GOES_ON)
-			return WALK_ENDED;
-	}
-	if (s)
-		s->walk.nr_looks += MANY_LOOKS;
-	return WALK_GOES_ON;
-}
-
-static __always_inline void walk_all(__u32 slot)
-{
-#pragma clang loop unroll(disable)
-	for (int turn = 0; turn < WALK_MAX_TURNS; turn += MANY_TURNS) {
-		if (walk_many(slot) != WALK_GOES_ON)
-			break;
-	}
 }
 
 WALK_FUNCTION __u64 hash_walk(__u32 slot)
@@ -297,7 +249,7 @@ static __always_inline enum sonde_stack_state send_user(struct scratch *s, struc
 	s->stack.header.nr_frames = nr_walked < SONDE_MAX_USER_FRAMES ? nr_walked : SONDE_MAX_USER_FRAMES;
 	s->stack.header.stop = stop;
 	state = send_stack(s, sample->time_ns);
-	if (cfg.audit_every && state == SONDE_STACK_STORED && ++s->nr_walked % cfg.audit_every == 0 &&
+	if (cfg.audit_every && state == SONDE_STACK_STORED && !s->runtime.nr_frames && ++s->nr_walked % cfg.audit_every == 0 &&
 	    may_send_deferred(s, sample->time_ns)) {
 		begin_deferred(s, sample, hash, SONDE_DEFERRED_AUDIT, stop);
 		send_deferred(s->walk.number, SONDE_DEFERRED_MIN_PAGES, wake_flag()); /* on failure one stack fewer is audited */
@@ -313,22 +265,24 @@ static __always_inline void enter_process(struct scratch *s, const struct sonde_
 }
 
 /* Ends the walk. While the program is being replaced its frames mean nothing. */
-static __always_inline void end_walk(struct walk *w, const struct sonde_sample_record *sample)
+static __always_inline void end_walk(struct scratch *s)
 {
+	struct walk *w = &s->walk;
+
 	if (w->stop == SONDE_STOP_COMPLETE || !in_exec(w))
 		return;
 	walk_enter(w);
-	walk_enter_unknown(w, sample->tgid);
+	walk_enter_unknown(w, s->sample.tgid);
 	w->stop = SONDE_STOP_EXEC;
 	w->runtimes = 0; /* the interpreter's memory is unmapped, too */
+	s->runtime.nr_frames = 0;
+	s->runtime.record.stop = 0;
 }
 
-/* Takes the user stack of the current thread. The walk has its registers and its process. */
-static __always_inline enum sonde_stack_state user_state(struct scratch *s, struct sonde_sample_record *sample,
-							 struct sonde_counters *count, retry_fn retry)
+/* Sends the user stack of the current thread, when it has been walked. */
+static __always_inline void end_user_stack(struct scratch *s, struct sonde_counters *count, retry_fn retry)
 {
-	walk_enter(&s->walk);
-	walk_all(s->walk.number);
-	end_walk(&s->walk, sample);
-	return send_user(s, sample, count, retry);
+	end_walk(s);
+	s->sample.user_state = send_user(s, &s->sample, count, retry);
+	s->runtimes_left = s->walk.runtimes;
 }

@@ -3,7 +3,7 @@
  * STACK_CACHE_CHECK hits is walked all the same, and compared. */
 #pragma once
 #include "kernel_stack_cache.h"
-#include "stack.h"
+#include "user_walk.h"
 #include "wait_counters.h"
 #include "../walk/stack_cache.h"
 
@@ -182,7 +182,7 @@ WALK_FUNCTION int end_user_side(struct cache *cache, __u32 slot)
 	if (!sent || !count || !s)
 		return SONDE_STACK_NONE; /* there are always some */
 	known = s->sample.user_stack;
-	end_walk(&s->walk, &s->sample);
+	end_walk(s);
 	state = send_user(s, &s->sample, sent, 0);
 	s->runtimes_left = s->walk.runtimes;
 	if (known && known != s->sample.user_stack && state == SONDE_STACK_STORED &&
@@ -200,11 +200,12 @@ WALK_FUNCTION int end_user_side(struct cache *cache, __u32 slot)
 static __always_inline int walk_user_side(struct cache *cache, __u32 slot)
 {
 	int state = begin_user_side(cache, slot);
+	struct scratch *s;
 
 	if (state != USER_SIDE_WALKS)
 		return state;
-	walk_all(slot);
-	return end_user_side(cache, slot);
+	s = scratch_of(slot);
+	return s && walk_user(s) ? end_user_side(cache, slot) : SONDE_STACK_NONE; /* else a runtime's program goes on */
 }
 
 /* The fast path: compares without calls. It is for a process that has not called exec since, and of which user space has changed nothing

@@ -150,11 +150,25 @@ static __always_inline int runtime_push(struct runtime_walk *r, __u64 code, __u6
 	frame->cookie = cookie;
 	frame->runtime = r->runtime;
 	frame->flags = flags;
-	frame->pad = 0;
+	frame->native = 0;
 	r->nr_frames = i + 1;
 	r->record.hash = hash_step(hash_step(hash_step(r->record.hash, code), where), (__u64)cookie << 32 | r->runtime << 8 | flags);
 	if (flags & SONDE_RUNTIME_ENTRY)
 		r->nr_entries++;
+	return RUNTIME_GOES_ON;
+}
+
+/* Appends a frame of a runtime that owns code: the walk's current frame. */
+static __always_inline int runtime_push_placed(struct walk *w, struct runtime_walk *r, __u64 code, __u64 where, __u32 cookie)
+{
+	__u32 i = r->nr_frames, number = w->nr_frames - 1;
+
+	if (number >= SONDE_LEAF_FRAMES) /* it is not kept, or at a number that changes */
+		return RUNTIME_GOES_ON;
+	if (runtime_push(r, code, where, cookie, SONDE_RUNTIME_PLACED) != RUNTIME_GOES_ON)
+		return RUNTIME_ENDED;
+	r->frames[i & (SONDE_MAX_RUNTIME_FRAMES - 1)].native = number;
+	r->record.hash = hash_step(r->record.hash, number);
 	return RUNTIME_GOES_ON;
 }
 

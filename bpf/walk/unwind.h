@@ -25,6 +25,15 @@ WALK_FUNCTION int walk_compiled(WALK_REF ref, __u32 number)
 	return walk_rule(w, rule); /* whether it is a return address: see walk_uncalled */
 }
 
+/* Only the runtime knows the caller. Where its program does not go on, the stack ends here, marked. */
+static __always_inline int walk_at_owner(struct walk *w, __u32 owner)
+{
+	walk_note_lost(w);
+	w->owner = owner;
+	w->stop = SONDE_STOP_NO_ROW;
+	return WALK_AT_OWNER;
+}
+
 /* Moves from `frame`, the current one, to its caller. */
 static __always_inline int walk_caller(struct walk *w, __u64 frame)
 {
@@ -38,6 +47,8 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	if (number >= SONDE_MAX_RULES) {
 		if (number == WALK_NOT_LOADED)
 			return walk_stop(w, SONDE_STOP_NOT_LOADED);
+		if (number >= WALK_OWNED)
+			return walk_at_owner(w, number - WALK_OWNED);
 		if (number >= WALK_COMPILED)
 			return walk_compiled(ref_of(w), number - WALK_COMPILED);
 		if (number > WALK_NOT_LOADED || number == WALK_NO_MAPPING)
@@ -75,6 +86,7 @@ static __always_inline void walk_enter(struct walk *w)
 	w->nr_reads = 0;
 	w->clock_cost = WALK_CLOCK_COST;
 	w->go_in_scheduler = 0;
+	w->owner = 0;
 	w->go_g0_sp = 0;
 	w->exact = 1;
 	w->stop = SONDE_STOP_DEPTH; /* unless the walk says otherwise */
@@ -82,7 +94,8 @@ static __always_inline void walk_enter(struct walk *w)
 	walk_begin(w);
 }
 
-/* One turn of the walk: stores the current frame in frames[SONDE_MAX_USER_FRAMES], then moves to its caller. */
+/* One turn of the walk: stores the current frame in frames[SONDE_MAX_USER_FRAMES], then moves to its caller. Returns WALK_GOES_ON,
+ * WALK_ENDED or WALK_AT_OWNER. */
 static __always_inline int walk_step(struct walk *w, __u64 *frames)
 {
 	__u64 frame = w->exact ? w->pc : w->pc | SONDE_FRAME_RETURN;

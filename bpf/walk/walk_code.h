@@ -44,10 +44,11 @@
 
 WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc);
 
-/* Does a call lead to pc? */
+/* Does a call lead to pc? In a runtime's own code that is for its program to say. */
 WALK_FUNCTION int walk_is_return(WALK_REF ref, __u64 pc)
 {
 	struct walk *w = walk_of(ref);
+	__u32 rule = w ? walk_find(ref_of(w), pc - 1) : WALK_NO_MAPPING;
 
-	return w && walk_find(ref_of(w), pc - 1) != WALK_NO_MAPPING && walk_after_call(ref_of(w), pc);
+	return rule != WALK_NO_MAPPING && (rule >= WALK_OWNED || walk_after_call(ref_of(w), pc));
 }

@@ -58,13 +58,15 @@
 #define WALK_COMPILED (2 * SONDE_MAX_RULES) /* plus the number of the loop's rule */
 #define WALK_ROOT (SONDE_MAX_RULES + 3)    /* no call before this address: the start of a stack that was set up by hand */
 #define WALK_NO_CALL (SONDE_MAX_RULES + 4) /* no call before this address, so it is not a return address */
+#define WALK_OWNED (3 * SONDE_MAX_RULES) /* plus the enum sonde_runtime whose code it is */
 #define WALK_UNPROVED (1u << 31)           /* a flag on a rule: the code could not be read, so the rule is not cached */
 
 /* The same frames occur again and again: a cache of what was found for a frame. */
 struct walk_cached {
 	__u64 frame;  /* as on the stack, with SONDE_FRAME_RETURN */
 	__u32 serial; /* of the struct sonde_process that was used */
-	/* Or WALK_NO_TABLE, WALK_NOT_LOADED, WALK_ROOT, WALK_NO_CALL, WALK_COMPILED; with WALK_LINK the result of walk_link_of. */
+	/* Or WALK_NO_TABLE, WALK_NOT_LOADED, WALK_ROOT, WALK_NO_CALL, WALK_COMPILED, WALK_OWNED; with WALK_LINK the result of
+	 * walk_link_of. */
 	__u32 rule;
 };
 
@@ -192,7 +194,7 @@ struct walk {
 	__u32 linked_frame;
 	__u32 lost_sp_frame;               /* arm64: number of the last frame whose sp is not known */
 	__u32 go_in_scheduler;             /* Go's scheduler is one of the frames so far */
-	__u32 pad;
+	__u32 owner;                       /* enum sonde_runtime: the current frame, which is stored, is in its code; 0: in no runtime's */
 	__u64 go_g0_sp;                    /* sp of the last runtime.cgocallback's frame on g0; 0: none so far */
 	__u64 nr_walks;                    /* including this one */
 	__u32 nr_looks;                    /* instructions emulated, lines hashed and words checked between sp and rbp */
@@ -211,6 +213,7 @@ struct walk {
 
 #define WALK_GOES_ON 0
 #define WALK_ENDED 1
+#define WALK_AT_OWNER 2 /* the program of the runtime in `owner` goes on from the current frame */
 
 /* How the larger steps get their walk: by its number where WALK_BY_NUMBER is defined. Then the includer defines walk_of, which gives NULL
  * if there is no such walk. */

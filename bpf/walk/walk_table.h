@@ -98,6 +98,8 @@ WALK_FUNCTION __u32 walk_find(WALK_REF ref, __u64 pc)
 		return walk_find_rule(w, pc - w->mapping.base_pc);
 	if (w->mapping.block_shift == SONDE_COMPILED)
 		return WALK_COMPILED + (w->mapping.index_pos & (SONDE_MAX_RULES - 1));
+	if (w->mapping.block_shift == SONDE_OWNED)
+		return WALK_OWNED + (w->mapping.index_pos & (SONDE_MAX_RULES - 1));
 	return w->mapping.block_shift == SONDE_NOT_LOADED ? WALK_NOT_LOADED : WALK_NO_TABLE;
 }
 
@@ -135,7 +137,8 @@ WALK_FUNCTION __u32 walk_search(WALK_REF ref, __u64 frame)
 	rule = walk_find(ref_of(w), pc - is_return);
 	if (rule == WALK_NO_MAPPING)
 		return rule;
-	if (is_return && !walk_after_call(ref_of(w), pc))
+	/* A runtime may push return addresses itself: its own program tells which are some. */
+	if (is_return && rule < WALK_OWNED && !walk_after_call(ref_of(w), pc))
 		rule = walk_uncalled(w, rule);
 	if (rule & WALK_UNPROVED)
 		return rule & ~WALK_UNPROVED;

@@ -210,7 +210,7 @@ static int meet_mapped(struct tracker *tracker, const struct process_mapping *ma
 static int fill_mappings(struct tracker *tracker, uint32_t tgid, const struct process_mapping *mappings, uint32_t nr_mappings)
 {
 	struct sonde_code_range loop;
-	uint32_t object;
+	uint32_t object, owner;
 
 	if (nr_mappings > tracker->scratch_capacity) {
 		struct sonde_mapping *scratch = reallocarray(tracker->scratch, nr_mappings, sizeof(*scratch));
@@ -225,6 +225,12 @@ static int fill_mappings(struct tracker *tracker, uint32_t tgid, const struct pr
 		table_loader_fill(tracker->loader, mappings[i].object, mappings[i].load_bias, &tracker->scratch[i]);
 		if (tracker->runtimes && runtime_loader_compiled(tracker->runtimes, tgid, mappings[i].start_pc, &object, &loop))
 			table_loader_fill_compiled(tracker->loader, object, &loop, &tracker->scratch[i]);
+		owner = tracker->runtimes ? runtime_loader_owner(tracker->runtimes, tgid, &mappings[i]) : SONDE_RUNTIME_NONE;
+		if (owner != SONDE_RUNTIME_NONE) {
+			tracker->scratch[i].index_pos = owner;
+			tracker->scratch[i].nr_blocks = 0;
+			tracker->scratch[i].block_shift = SONDE_OWNED;
+		}
 	}
 	return 0;
 }
@@ -624,6 +630,10 @@ static int know_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns
 						    .mappings = tracker->scratch,
 						    .nr_mappings = then.nr,
 						    .serial = ++tracker->nr_known };
+	for (uint32_t kind = 0; tracker->runtimes && kind < SONDE_RUNTIME_COUNT; kind++) {
+		if ((uint32_t)SONDE_RUNTIMES_THAT_OWN_CODE >> kind & 1)
+			tracker->known.known[kind] = runtime_loader_known(tracker->runtimes, tgid, then.generation, kind);
+	}
 	return 0;
 }
 

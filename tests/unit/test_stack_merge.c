@@ -12,6 +12,7 @@
 #include "stacks/stack_merge.h"
 
 #define ENTRY(at) { RUNTIME_ITEM_ENTRY, at }
+#define OTHER { RUNTIME_ITEM_OTHER, 0 }
 #define MERGED(natives, ...) \
 	merged(natives, sizeof((struct runtime_item[]){ __VA_ARGS__ }) / sizeof(struct runtime_item), \
 	       (struct runtime_item[]){ __VA_ARGS__ })
@@ -76,12 +77,31 @@ static void test_open_run_without_place(void **state)
 	assert_string_equal(MERGED("aLbc", { '1', 0 }, ENTRY(RUNTIME_ITEM_UNPLACED), { '2', 0 }, { '!', 0 }), "aLbc?12!");
 }
 
+/* A runtime that calls another: each one's runs come in order, but behind those of the first runtime. */
+static void test_two_runtimes(void **state)
+{
+	assert_string_equal(MERGED("aLbLcLd", { '1', 0 }, ENTRY(1), { '2', 0 }, ENTRY(5), OTHER, { '3', 0 }, ENTRY(3)), "a1b3c2d");
+	assert_string_equal(MERGED("aLbLcLd", { '2', 0 }, ENTRY(5), OTHER, { '1', 0 }, ENTRY(RUNTIME_ITEM_AT_LEAF), { '3', 0 }, ENTRY(3)),
+			    "1aLb3c2d");
+	assert_string_equal(MERGED("aLbLc", { '2', 0 }, ENTRY(3), OTHER, { '1', 0 }, ENTRY(1), { '9', 0 }, ENTRY(RUNTIME_ITEM_UNPLACED)),
+			    "a1b2c?9");
+}
+
+/* The first runtime's frames were not all found: its mark is behind them, not behind the other's. */
+static void test_two_runtimes_one_open(void **state)
+{
+	assert_string_equal(MERGED("aLbLcLd", { '1', 0 }, ENTRY(3), { '2', 0 }, { '!', 0 }, OTHER, { '3', 0 }, ENTRY(1)), "a3b1c2!d");
+	assert_string_equal(MERGED("aLbLc", { '1', 0 }, ENTRY(3), OTHER, { '!', 0 }), "!aLb1c");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open_run_behind_another),
 		cmocka_unit_test(test_open_run_at_leaf),
 		cmocka_unit_test(test_open_run_without_place),
+		cmocka_unit_test(test_two_runtimes),
+		cmocka_unit_test(test_two_runtimes_one_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
