@@ -129,6 +129,7 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 	r->next_native = 0;
 	r->nr_loops = 0;
 	r->counts = 0;
+	r->nr_hits = r->nr_checked = r->nr_wrong = 0;
 	r->nr_here = RUNTIME_ALL_HERE;
 	r->leaf_pc = s->walk.start.pc;
 	barrier_var(loops); /* the pointer itself is compared: Linux 5.10 does not infer it from the condition that chose it */
@@ -139,10 +140,26 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 	look_at_natives(s->walk.number);
 }
 
+/* Other triggers may interrupt the additions. Never adds 0, see count_one. */
+static __always_inline void count_cached(const struct runtime_walk *r)
+{
+	__u32 zero = 0;
+	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+
+	if (!count || !r->nr_hits)
+		return;
+	__sync_fetch_and_add(&count->runtime_cache_hits, r->nr_hits);
+	if (r->nr_checked)
+		__sync_fetch_and_add(&count->runtime_cache_checks, r->nr_checked);
+	if (r->nr_wrong)
+		__sync_fetch_and_add(&count->runtime_cache_wrong, r->nr_wrong);
+}
+
 /* Call after a runtime's last step. */
 static __always_inline void end_runtime(struct scratch *s)
 {
 	if (s->runtime.counts)
 		settle(s->walk.number, s->runtime.first_frame);
 	s->runtime.record.hash = hash_step(s->runtime.record.hash, s->runtime.record.stop);
+	count_cached(&s->runtime);
 }

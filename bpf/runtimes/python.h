@@ -226,12 +226,12 @@ static __always_inline int python_push(struct walk *w, struct runtime_walk *r, c
 				       __u32 tlbc)
 {
 	__u64 key = hash_step(r->state[PYTHON_KEY], code) | 1, where = python_where(w, r, p, code, position, tlbc);
-	struct runtime_cached *cached = &r->cache[key >> (64 - RUNTIME_CACHE_SHIFT)];
+	struct runtime_cached *cached = runtime_cached(r, key);
 	int is_cached = r->state[PYTHON_MADE] && cached->key == key;
 	struct sonde_python_code read;
 	__u32 cookie;
 
-	if (is_cached && ++r->nr_cached % RUNTIME_CACHE_CHECK) {
+	if (is_cached && !runtime_is_checked(r)) {
 		r->state[PYTHON_IN_RUN]++;
 		return runtime_push(r, code, where, cached->cookie, 0);
 	}
@@ -240,10 +240,8 @@ static __always_inline int python_push(struct walk *w, struct runtime_walk *r, c
 	if (python_is_cleanup(p, &read))
 		return RUNTIME_GOES_ON;
 	cookie = sonde_python_cookie(&read);
-	if (is_cached) {
-		r->nr_checked++;
-		r->nr_wrong += cookie != cached->cookie;
-	}
+	if (is_cached && cookie != cached->cookie)
+		r->nr_wrong++;
 	if (read.version && read.version < r->state[PYTHON_MADE]) {
 		cached->key = key;
 		cached->cookie = cookie;

@@ -59,8 +59,8 @@ struct runtime_walk {
 	__u8 pairing;        /* enum runtime_pairing */
 	__u8 counts;         /* some entries are paired by counting */
 	__u8 pad[5];
-	__u32 nr_cached;     /* cookies from the cache, in all walks */
-	__u32 nr_checked, nr_wrong; /* of these: read again, in this walk; not the same */
+	__u32 nr_cached;     /* frames whose cookie was in the cache, in all walks */
+	__u32 nr_hits, nr_checked, nr_wrong; /* likewise, of the runtime that walks now; of these: read again; found to be other code */
 	struct sonde_code_range ranges[SONDE_MAX_LOOPS];
 	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames in these ranges, leaf first */
 	struct runtime_place places[1 << RUNTIME_PLACES_SHIFT]; /* outlives the walk */
@@ -118,6 +118,22 @@ static __always_inline __u64 runtime_root(struct walk *w, struct runtime_walk *r
 static __always_inline __u64 runtime_word(const struct runtime_walk *r, __u32 off)
 {
 	return r->block[off / 8 & (RUNTIME_BLOCK_WORDS - 1)];
+}
+
+/* The cache's entry for code with this key. */
+static __always_inline struct runtime_cached *runtime_cached(struct runtime_walk *r, __u64 key)
+{
+	return &r->cache[key >> (64 - RUNTIME_CACHE_SHIFT)];
+}
+
+/* A hit: true if the code is to be read again all the same. */
+static __always_inline int runtime_is_checked(struct runtime_walk *r)
+{
+	r->nr_hits++;
+	if (++r->nr_cached % RUNTIME_CACHE_CHECK)
+		return 0;
+	r->nr_checked++;
+	return 1;
 }
 
 /* Appends a frame, and adds it to the hash. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: there is no room for it. */

@@ -42,6 +42,9 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 	account->recorded = counters.recorded;
 	account->late = counters.deferred;
 	account->runtime_missed += counters.runtimes_missed;
+	account->runtime_cache_hits = counters.runtime_cache_hits;
+	account->runtime_cache_checks = counters.runtime_cache_checks;
+	account->runtime_cache_wrong = counters.runtime_cache_wrong;
 	account->late_refused = counters.deferred_refused;
 	account->late_cut = counters.deferred_cut;
 	memcpy(account->filtered, counters.filtered, sizeof(account->filtered));
