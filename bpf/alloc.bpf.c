@@ -368,8 +368,8 @@ static __always_inline __u64 find_stack(struct thread *thread, struct scratch *s
 	return 0;
 }
 
-/* Stops the process before its next instruction, and wakes the reader. The signal comes first: so user space, which sees `is_held`, lets it go
- * on after it was stopped. */
+/* Stops the process before its next instruction, and wakes the reader. The signal comes first: so user space, which sees `is_held`, lets it
+ * go on after it was stopped. */
 WALK_FUNCTION int hold_process(__u32 tgid)
 {
 	__u32 zero = 0;
@@ -482,7 +482,7 @@ static __always_inline void free_block(__u64 addr, __u32 tgid, __u64 sp, struct 
 		return;
 	if (!bpf_map_delete_elem(&alloc_blocks, &key))
 		count_one(&count->frees);
-	else if (!is_inner(bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0), sp)) /* else in realloc, which gave it up */
+	else if (!is_inner(bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0), sp)) /* else realloc gave it up */
 		count_one(&count->frees_unknown);
 }
 

@@ -118,11 +118,13 @@ static void note_other_heaps(const struct allocator_probes *probes, const struct
 {
 	if (elf_file_find_section(object->elf, ".go.buildinfo"))
 		account_note(probes->engine->account,
-			     "%s is a Go program: Go's own heap does not use malloc, so only its C code is seen; net/http/pprof has a heap profile",
+			     "%s is a Go program: Go's own heap does not use malloc, so only its C code is seen; net/http/pprof has "
+			     "a heap profile",
 			     object->path);
 	if (!strcmp(base_name(object->path), "libjvm.so"))
 		account_note(probes->engine->account,
-			     "there is a JVM: Java's heap does not use malloc, so only native code is seen; jcmd PID GC.class_histogram shows the heap");
+			     "there is a JVM: Java's heap does not use malloc, so only native code is seen; jcmd PID "
+			     "GC.class_histogram shows the heap");
 }
 
 static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t number)

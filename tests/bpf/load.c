@@ -236,11 +236,16 @@ static bool check_allocators(enum trigger_kind kind)
 
 	if (skeleton) {
 		memcpy((void *)&skeleton->rodata->cfg,
-		       &(struct sonde_config){
-			   .version = SONDE_ABI_VERSION, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .more_levels = 7, .comm = "test" },
+		       &(struct sonde_config){ .version = SONDE_ABI_VERSION,
+					       .filter_tgid = 1,
+					       .filter_comm = 1,
+					       .filter_cgroup = 1,
+					       .more_levels = 7,
+					       .comm = "test" },
 		       sizeof(struct sonde_config));
 		memcpy((void *)&skeleton->rodata->alloc_cfg,
-		       &(struct sonde_alloc_config){ .min_bytes = 1, .max_bytes = 2, .sample_rate = 3 }, sizeof(struct sonde_alloc_config));
+		       &(struct sonde_alloc_config){ .min_bytes = 1, .max_bytes = 2, .sample_rate = 3, .held_tgid = 1 },
+		       sizeof(struct sonde_alloc_config));
 		bpf_program__set_autoload(skeleton->progs.on_alloc_session, is_session);
 		bpf_program__set_autoload(skeleton->progs.on_alloc_entry, !is_session);
 		bpf_program__set_autoload(skeleton->progs.on_alloc_return, !is_session);
@@ -248,7 +253,8 @@ static bool check_allocators(enum trigger_kind kind)
 		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_session, NULL) &&
 		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_entry, NULL) &&
 		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_return, NULL) &&
-		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_stack, NULL) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
+		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_stack, NULL) &&
+		       is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
 	}
 	alloc_bpf__destroy(skeleton);
 	return good;

@@ -145,7 +145,10 @@ static NOINLINE void *realloc_array(void *block, size_t nr)
 
 static void reallocs(void)
 {
-	realloc_second(realloc_first(52428800), 50000); /* moves, and nothing else comes to its old place */
+	void *block = realloc_first(1000), *behind = malloc(16);
+
+	realloc_second(block, 50000); /* moves, as its neighbour is not free; nothing else of that size comes to its old place */
+	free(behind);
 	realloc_second(realloc_first(100), 96);
 	realloc_array(realloc_first(100), 70);
 	realloc_second(realloc_first(777), (size_t)PTRDIFF_MAX - 4096); /* fails: the block stays */
@@ -336,7 +339,8 @@ static void play(const char *scene, char **argv)
 		const char *name;
 		void (*play)(void);
 	} scenes[] = { { "plain", plain }, { "kinds", kinds }, { "reallocs", reallocs }, { "stress", stress },
-		       { "signals", signals }, { "forks", forks }, { "ends", ends }, { "frees_old", frees_old },   { "loads", loads }, { "many", many } };
+		       { "signals", signals }, { "forks", forks }, { "ends", ends }, { "frees_old", frees_old },
+		       { "loads", loads }, { "many", many } };
 
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
 		if (!strcmp(scene, scenes[i].name))
