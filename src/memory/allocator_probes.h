@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "collect/alloc_programs.h"
+#include "programs/alloc_programs.h"
 #include "engine/engine.h"
 #include "engine/target.h"
 

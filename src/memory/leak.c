@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of memory that was allocated and not freed: uprobes keep the blocks (collect/alloc_programs.h). At the end of each window
+/* The measurement of memory that was allocated and not freed: uprobes keep the blocks (programs/alloc_programs.h). At the end of each window
  * all blocks are read and summed by their stacks. docs/internals/memory.md */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/sized.h"
-#include "collect/alloc_programs.h"
+#include "programs/alloc_programs.h"
 #include "engine/measurement.h"
 #include "memory/allocator_probes.h"
 #include "memory/comms.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collect/alloc_programs.h"
+#include "programs/alloc_programs.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
