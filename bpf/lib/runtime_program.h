@@ -16,7 +16,7 @@ enum known {
 
 /* Copies what is known of the current process: `size` bytes that begin with a struct sonde_runtime_process. User space may change the value
  * meanwhile; then its memory is given to another process's value at once. So the copy is valid only if the map still leads to the same
- * memory afterwards, with the same serial number. If `to` still has the copy with this number, nothing is copied: no two values have the same.
+ * memory afterwards, with the same serial number. If `to` still has the copy with this number, nothing is copied: the number is unique.
  * KNOWN_NOT: user space has written nothing yet. */
 static __always_inline enum known copy_known(void *map, __u32 tgid, __u32 generation, void *to, __u32 size)
 {

@@ -9,8 +9,8 @@
  * cframe of the chain; and one per frame for its code, unless the cookie is in the cache.
  *
  * The cache is exact. An interpreter numbers its code objects (co_version, 3.12 and newer), and the counter grows whenever it makes one. If
- * the counter is what it was when a cookie was read, no code was made since, so code that runs at that address now is the same object. Where
- * the counter is not known, nothing is cached. */
+ * the counter is what it was when a cookie was read, no code was made since, so code that runs at that address now is the same object.
+ * Where the counter is not known, nothing is cached. */
 #pragma once
 #include "../abi/python.h"
 #include "runtime.h"

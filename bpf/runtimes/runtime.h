@@ -25,8 +25,8 @@ enum runtime_pairing {
 
 #define RUNTIME_BLOCK_WORDS 256 /* a power of two. A read of 2 KiB takes 10 % longer than one of 8 bytes. */
 
-/* A cookie that was read for some code. `key` is a hash of the code's address and of all that says that it is still the same code; it has 64
- * bits, and depends on the recording's seed, as the hashes of stacks do. 0: none. */
+/* A cookie that was read for some code. `key` is a hash of the code's address and of all that says that it is still the same code; it has
+ * 64 bits, and depends on the recording's seed, as the hashes of stacks do. 0: none. */
 #define RUNTIME_CACHE_SHIFT 10
 struct runtime_cached {
 	__u64 key;
@@ -44,7 +44,8 @@ struct runtime_walk {
 	__u64 cursor;        /* address of the next frame */
 	__u64 state[6];      /* the runtime's own, kept from step to step */
 	__u64 buffer[64];    /* for the reads of a step: BPF's stack is small */
-	__u64 block[RUNTIME_BLOCK_WORDS]; /* for frames that lie beside each other: user memory around the last frame that was not in it yet */
+	/* For frames that lie beside each other: user memory around the last frame that was not in it yet. */
+	__u64 block[RUNTIME_BLOCK_WORDS];
 	__u64 block_start;   /* user address of block[0] */
 	__u64 block_bytes;   /* 0: it is empty */
 	__u32 nr_frames;     /* in `frames`, with the entries */

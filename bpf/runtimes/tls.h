@@ -26,8 +26,8 @@ static __always_inline int tls_word(struct walk *w, __u64 at, __u64 *ret_value)
 	return *ret_value ? TLS_READ : TLS_NONE;
 }
 
-/* Finds the address of a variable. `pair` is the address of {module, offset}. The number of the dtv's entries is before its first (glibc) or
- * in it (musl); modules beyond it were not used by this thread yet. */
+/* Finds the address of a variable. `pair` is the address of {module, offset}. The number of the dtv's entries is before its first (glibc)
+ * or in it (musl); modules beyond it were not used by this thread yet. */
 static __always_inline int tls_find_module(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 pair, __u64 *ret_at)
 {
 	__u64 module[2], dtv, nr, stride = tls->dtv_stride, block;
