@@ -77,9 +77,7 @@ static __always_inline int java_bare(struct walk *w, struct runtime_walk *r, con
 static __always_inline int java_by_code(struct walk *w, struct runtime_walk *r)
 {
 	walk_note_lost(w);
-	if (walk_emulate(w) == EMULATE_MOVED)
-		return WALK_GOES_ON;
-	return java_torn(w, r);
+	return walk_emulate(w) == EMULATE_MOVED ? WALK_GOES_ON : java_torn(w, r);
 }
 
 /* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */
@@ -272,6 +270,18 @@ static __always_inline int java_parked(struct walk *w, struct runtime_walk *r, c
 	return WALK_GOES_ON;
 }
 
+/* A stub that was interrupted. */
+static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
+{
+	enum java_leaf leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(w, r, blob);
+
+	if (leaf == JAVA_LEAF_WHOLE)
+		return java_linked(w, r, j, 0);
+	if (leaf != JAVA_LEAF_UNKNOWN)
+		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
+	return blob->kind == JAVA_BLOB_SAFEPOINT ? java_torn(w, r) : java_by_code(w, r);
+}
+
 static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
 	if (java_push(w, r, blob->start, SONDE_JAVA_STUB, w->pc - blob->start, blob->name_hash))
@@ -285,9 +295,7 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 			return java_sized(w, r, j, blob, 1);
 		return blob->kind == JAVA_BLOB_STUBS ? java_parked(w, r, j) : java_linked(w, r, j, 0);
 	}
-	if (blob->kind == JAVA_BLOB_TABLE)
-		return java_bare(w, r, j, 0, 0);
-	return java_by_code(w, r);
+	return java_in_stub(w, r, j, blob);
 }
 
 static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)

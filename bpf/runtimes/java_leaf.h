@@ -108,23 +108,27 @@ static __always_inline __s32 java_poll(const struct runtime_walk *r, __u32 at)
 	return java_code(r, at) == 0x77 && java_code(r, at + 2) == 0xc3 ? 9 : -1;
 }
 
-/* The slow path of that poll, behind the method's code: lea r10, [rip + x]; mov [r15 + x], r10; jmp. */
-static __always_inline int java_is_slow_poll(const struct runtime_walk *r)
+/* The slow path of that poll, behind the method's code: lea r10, [rip + x], or mov r10, x; mov [r15 + x], r10; jmp. */
+static __always_inline int java_is_slow_poll(const struct runtime_walk *r, __u32 at)
 {
-	if ((java_code_word(r, 0) & 0xffffff) == 0x158d4c && (java_code_word(r, 7) & 0xffffff) == 0x97894d && java_code(r, 14) == 0xe9)
-		return 1;
-	return (java_code_word(r, 0) & 0xffffff) == 0x97894d && java_code(r, 7) == 0xe9;
+	if ((java_code_word(r, at) & 0xffffff) == 0x158d4c)
+		at += 7;
+	else if ((java_code_word(r, at) & 0xffff) == 0xba49)
+		at += 10;
+	else if (java_code(r, at) == 0xe9)
+		at -= 7;
+	return (java_code_word(r, at) & 0xffffff) == 0x97894d && java_code(r, at + 7) == 0xe9;
 }
 
 /* In a method's code, where a frame is complete unless a return is near. */
 static __always_inline enum java_leaf java_in_epilogue(struct walk *w, struct runtime_walk *r)
 {
 	r->block_bytes = 0;
-	if (read_user(w, r->block, 32, w->pc))
+	if (read_user(w, r->block, 40, w->pc - 8))
 		return JAVA_LEAF_UNKNOWN;
-	if (java_code(r, 0) == 0x5d && java_poll(r, 1) >= 0)
+	if (java_code(r, 8) == 0x5d && java_poll(r, 9) >= 0)
 		return JAVA_LEAF_PUSHED;
-	if (java_poll(r, 0) >= 0 || java_is_slow_poll(r))
+	if (java_poll(r, 8) >= 0 || java_is_slow_poll(r, 8))
 		return JAVA_LEAF_NONE;
 	return JAVA_LEAF_WHOLE;
 }
@@ -134,6 +138,29 @@ static __always_inline enum java_leaf java_method_leaf(struct walk *w, struct ru
 	if (blob->complete >= 0 && w->pc - blob->code_start < (__u64)blob->complete)
 		return java_in_prologue(w, r, blob);
 	return java_in_epilogue(w, r);
+}
+
+#define JAVA_STUB_BYTES 256
+
+/* In a stub that begins with `push rbp; mov rbp, rsp`: by what it has done since. WHOLE: rbp is its own. */
+static __always_inline enum java_leaf java_stub_leaf(struct walk *w, struct runtime_walk *r, const struct java_blob *blob)
+{
+	__u64 off = w->pc - blob->code_start;
+
+	r->block_bytes = 0;
+	if (off >= JAVA_STUB_BYTES || read_user(w, r->block, JAVA_STUB_BYTES, blob->code_start) || java_code(r, 0) != 0x55 ||
+	    ((java_code_word(r, 1) & 0xffffff) != 0xec8b48 && (java_code_word(r, 1) & 0xffffff) != 0xe58948))
+		return JAVA_LEAF_UNKNOWN;
+	if (off < 4)
+		return off ? JAVA_LEAF_PUSHED : JAVA_LEAF_NONE;
+#pragma clang loop unroll(disable)
+	for (__u32 at = 4; at < JAVA_STUB_BYTES; at++) {
+		if (at >= off)
+			return JAVA_LEAF_WHOLE;
+		if (java_code(r, at) == 0x5d || java_code(r, at) == 0xc9) /* perhaps `pop rbp` or `leave` */
+			break;
+	}
+	return JAVA_LEAF_UNKNOWN;
 }
 
 /* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */

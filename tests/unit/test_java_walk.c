@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "process/process_table.h"
+#include "runtime/java/java_lines.h"
 #include "runtime/java/java_names.h"
 #include "runtime/java/java_vm.h"
 #include "runtime/runtime.h"
@@ -33,8 +34,9 @@
 #define MAX_THREADS 16
 #define MAX_EXPECTED 1300
 #define MAX_NAME 128
-#define STOPS 12
-#define STEPS 30 /* instructions after each stop */
+#define STEPPED_STOPS 20 /* of one thread, with as many instructions after each */
+#define STEPS 40
+#define STOPS 40 /* of each of several threads, which wait for each other: a single step would keep them waiting */
 
 struct shown {
 	char name[MAX_NAME], file[64];
@@ -297,7 +299,7 @@ static char why[512];
 /* The java.lang.invoke frames that Java itself does not show. */
 static bool is_hidden(const char *name)
 {
-	return strstr(name, "$$Lambda") || strncmp(name, "java.lang.invoke.", 17) == 0 || strncmp(name, "[stub: ", 7) == 0;
+	return strstr(name, "$$Lambda") || strncmp(name, "java.lang.invoke.", 17) == 0 || !strcmp(name, "java.lang.Thread.runWith") || strncmp(name, "[stub: ", 7) == 0;
 }
 
 /* Names the frames: false: one is a mark, or cannot be named. */
@@ -396,30 +398,45 @@ static void show_walk(const struct expected *thread)
 		print_message("#   %s %s:%d\n", got[i].name, got[i].file, got[i].line);
 }
 
-static void interrupt(pid_t tid)
+/* Stops a thread. Returns the signal that it was about to get: HotSpot uses SIGSEGV itself. */
+static int stop(pid_t tid)
 {
 	int status;
 
+	assert_int_equal(ptrace(PTRACE_SEIZE, tid, NULL, NULL), 0);
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
 	assert_int_equal(waitpid(tid, &status, __WALL), tid);
+	assert_true(WIFSTOPPED(status));
+	return status >> 16 ? 0 : WSTOPSIG(status);
 }
 
-/* A signal that it got meanwhile is its own: HotSpot uses some. */
-static void step(pid_t tid)
+/* Executes the instruction that the last walk began at. False: the thread waits for another one, or got too many signals. *signal: as `stop`. */
+static bool step(pid_t tid, int *signal)
 {
-	siginfo_t info;
-	int status, signal = 0;
+	__u8 code;
+	int status;
 
-	for (int turn = 0; turn < 100; turn++) {
-		assert_int_equal(ptrace(PTRACE_SINGLESTEP, tid, NULL, (void *)(uintptr_t)signal), 0);
-		assert_int_equal(waitpid(tid, &status, __WALL), tid);
+	if (read_child(&code, 1, w.start.pc) || code == 0x9c) /* pushf: it would keep the flag that makes it step */
+		return false;
+	for (int turn = 0; turn < 20; turn++) {
+		pid_t stopped = 0;
+
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, tid, NULL, (void *)(uintptr_t)*signal), 0);
+		for (int n = 0; !stopped && n < 200; n++) {
+			stopped = waitpid(tid, &status, __WALL | WNOHANG);
+			if (!stopped)
+				nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+		}
+		if (!stopped) {
+			assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
+			assert_int_equal(waitpid(tid, &status, __WALL), tid);
+		}
 		assert_true(WIFSTOPPED(status));
-		signal = WSTOPSIG(status);
-		if (signal == SIGTRAP)
-			return;
-		assert_int_equal(ptrace(PTRACE_GETSIGINFO, tid, NULL, &info), 0);
+		*signal = status >> 16 || WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+		if (!*signal)
+			return stopped;
 	}
-	fail_msg("thread %d does not move", tid);
+	return false;
 }
 
 static uint32_t counts[3], nr_shown;
@@ -437,27 +454,27 @@ static void look(const struct expected *thread)
 		show_walk(thread);
 }
 
+static void look_at_steps(const struct expected *thread, int nr_steps)
+{
+	int signal;
+
+	nanosleep(&(struct timespec){ .tv_nsec = rand() % 3000000 }, NULL);
+	signal = stop(thread->tid);
+	look(thread);
+	for (int n = 0; n < nr_steps && step(thread->tid, &signal); n++)
+		look(thread);
+	assert_int_equal(ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(uintptr_t)signal), 0);
+}
+
 static void test_program(const char *root, const char *java, const char *const *options, const char *const *scenarios)
 {
 	start_child(root, java, options, scenarios);
 	load_tables();
 	memset(counts, 0, sizeof(counts));
 	nr_shown = 0;
-	for (uint32_t i = 0; i < nr_expected; i++)
-		assert_int_equal(ptrace(PTRACE_SEIZE, expected[i].tid, NULL, NULL), 0);
-	for (uint32_t stop = 0; stop < STOPS; stop++) {
-		for (uint32_t i = 0; i < nr_expected; i++) {
-			const struct expected *thread = &expected[i];
-
-			nanosleep(&(struct timespec){ .tv_nsec = rand() % 3000000 }, NULL);
-			interrupt(thread->tid);
-			look(thread);
-			for (int n = 0; n < STEPS; n++) {
-				step(thread->tid);
-				look(thread);
-			}
-			assert_int_equal(ptrace(PTRACE_CONT, thread->tid, NULL, NULL), 0);
-		}
+	for (uint32_t n = 0; n < (nr_expected == 1 ? STEPPED_STOPS : STOPS); n++) {
+		for (uint32_t i = 0; i < nr_expected; i++)
+			look_at_steps(&expected[i], nr_expected == 1 ? STEPS : 0);
 	}
 	print_message("# %s%s %u.%u.%u %s: %u exact, %u marked, %u wrong; %u reads\n", root, java, image.version[0], image.version[1],
 		      image.version[2], options[0] ? options[0] : "default", counts[EXACT], counts[MARKED], counts[WRONG], nr_reads);
@@ -467,16 +484,94 @@ static void test_program(const char *root, const char *java, const char *const *
 	assert_true(counts[MARKED] * 50 < counts[EXACT]);
 }
 
-int main(int argc, char **argv)
+/* Compiles the program; `root`: as the program sees the folder, after chroot. False: there is no compiler. */
+static bool make_program(const char *root)
 {
-	static const char *const all[] = { "spin", "recursion", "mixed", "compare", "handle", "monitor", "deoptimized", NULL };
-	const char *options[16] = { NULL };
+	const char *sources = getenv("SONDE_TEST_PROGRAMS");
+	char command[2048];
 
-	/* argv: ROOT JAVA FOLDER SCENARIO|all OPTION... */
-	snprintf(folder, sizeof(folder), "%s", argv[3]);
-	for (int i = 5; i < argc; i++)
-		options[i - 5] = argv[i];
-	const char *one[] = { argv[4], NULL };
-	test_program(argv[1], argv[2], options, strcmp(argv[4], "all") ? one : all);
-	return 0;
+	snprintf(folder, sizeof(folder), "%s/tmp/java-walk-XXXXXX", root);
+	assert_non_null(mkdtemp(folder));
+	snprintf(command, sizeof(command),
+		 "javac -nowarn -Xlint:-options --release 8 -d %s %s/JavaSpin.java 2>%s/errors && cc -shared -fPIC -O2 -o %s/library.so %s/java_callback.c",
+		 folder, sources, folder, folder, sources);
+	if (system(command) != 0)
+		return false;
+	memmove(folder, folder + strlen(root), strlen(folder + strlen(root)) + 1);
+	return true;
+}
+
+static void remove_program(const char *root)
+{
+	char command[600];
+
+	snprintf(command, sizeof(command), "rm -r %s%s", root, folder);
+	assert_int_equal(system(command), 0);
+}
+
+static const char *const one[] = { "spin", NULL };
+static const char *const few[] = { "spin", "mixed", "compare", "monitor", "deoptimized", "handle", NULL };
+static uint32_t nr_javas;
+
+static void test_java(const char *root, const char *java)
+{
+	static const char *const modes[][4] = {
+		{ NULL }, { "-Xint", NULL }, { "-XX:TieredStopAtLevel=1", NULL }, { "-XX:-TieredCompilation", "-XX:+PreserveFramePointer", NULL }
+	};
+
+	if (!make_program(root)) {
+		print_message("# SKIPPED: no javac\n");
+		skip();
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		test_program(root, java, modes[i], one);
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		test_program(root, java, modes[i], few);
+	remove_program(root);
+	nr_javas++;
+}
+
+static void test_installed(void **state)
+{
+	if (access("/usr/bin/java", X_OK)) {
+		print_message("# SKIPPED: no java\n");
+		skip();
+	}
+	test_java("", "/usr/bin/java");
+}
+
+/* Those in SONDE_TEST_JAVAS: ROOT:PROGRAM, separated by spaces. */
+static void test_others(void **state)
+{
+	const char *more = getenv("SONDE_TEST_JAVAS");
+	char root[256], path[512];
+
+	while (more && sscanf(more, " %255[^:]:%511s", root, path) == 2) {
+		test_java(root, path);
+		more = strchr(more + strspn(more, " "), ' ');
+	}
+}
+
+static void test_lines(void **state)
+{
+	/* bci 0 line 10; bci 5 line 12; bci 300 line 9 (escaped: 295 and -3, as numbers with signs) */
+	static const uint8_t table[] = { 0xff, 0, 20, 5 << 3 | 2, 0xff, 0xce, 6, 5, 0 };
+	uint32_t line, start;
+
+	assert_true(java_line_of(table, sizeof(table), false, 0, &line, &start));
+	assert_int_equal(line, 10);
+	assert_true(java_line_of(table, sizeof(table), false, 6, &line, &start));
+	assert_int_equal(line, 12);
+	assert_int_equal(start, 10);
+	for (size_t size = 0; size < sizeof(table); size++)
+		assert_false(java_line_of(table, size, false, 6, &line, &start));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines), cmocka_unit_test(test_installed), cmocka_unit_test(test_others)
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
