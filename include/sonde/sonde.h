@@ -46,6 +46,8 @@ enum sonde_mode {
 	SONDE_WALL,      /* both: all of the threads' time, running, runnable and blocked */
 	SONDE_RUN_QUEUE, /* how long they wait for a CPU, how long they stay on it, how many of them wait */
 	SONDE_COUNT,     /* events, by counters: no stacks, no profile */
+	SONDE_FILES,     /* files that are opened: lines or sums */
+	SONDE_IO,        /* what is read and written, by process and file: sums */
 };
 
 /* A window that was resolved and written to the outputs. */
@@ -110,6 +112,35 @@ struct sonde_runq_options { /* SONDE_RUN_QUEUE */
 	bool stacks;                /* with slower: below each line the stacks of the thread that had the CPU, leaf first */
 };
 
+/* How lines are written. */
+enum sonde_lines {
+	SONDE_LINES_TEXT,
+	SONDE_LINES_BPFTRACE,       /* the words of bpftrace's one-line program for the same */
+	SONDE_LINES_JSON,           /* an object per line; docs/formats.md */
+};
+
+/* What sums are grouped by. */
+enum sonde_by { SONDE_BY_PID = 1, SONDE_BY_COMM = 2, SONDE_BY_FILE = 4, SONDE_BY_CALL = 8 };
+
+struct sonde_files_options { /* SONDE_FILES */
+	size_t size;                /* sizeof(struct sonde_files_options) */
+	enum sonde_lines format;
+	bool failed_only;           /* only calls that failed */
+	bool sums;                  /* no line for each call, but sums after each `every_ns` and at the end */
+	bool timestamps;            /* with sums: the time before each report */
+	uint32_t by;                /* with sums: bits of enum sonde_by, without SONDE_BY_CALL; 0: SONDE_BY_FILE */
+	uint32_t top;               /* with sums: the largest so many; 0: all */
+};
+
+struct sonde_io_options { /* SONDE_IO: sums after each `every_ns` and at the end */
+	size_t size;                /* sizeof(struct sonde_io_options) */
+	enum sonde_lines format;    /* not SONDE_LINES_BPFTRACE */
+	bool requested;             /* sum what calls asked for, not what they transferred */
+	bool timestamps;            /* the time before each report */
+	uint32_t by;                /* bits of enum sonde_by; 0: SONDE_BY_PID | SONDE_BY_FILE */
+	uint32_t top;               /* the largest so many; 0: all */
+};
+
 struct sonde_counter_options;
 
 /* Zero means default. Lists and texts are borrowed until sonde_session_new returns. */
@@ -123,6 +154,8 @@ struct sonde_session_options {
 	/* SONDE_COUNT; <sonde/counter.h>. The targets below apply. Without targets: everything that runs; with a command and no CPUs: the
 	 * command, from its execve(2) on. */
 	const struct sonde_counter_options *counters;
+	const struct sonde_files_options *files;
+	const struct sonde_io_options *io;
 	uint64_t duration_ns;       /* 0: until stopped, or until the targets have ended */
 	/* targets */
 	const uint32_t *tgids, *tids; /* not both */
@@ -158,8 +191,8 @@ struct sonde_session_options {
 	/* Callbacks of sonde_session_run; each may be NULL. `started`: measuring has begun. `progress`: at most five times a second.
 	 * `window`: after a window was written; until the next one, sonde_session_warning and _account describe this window. With
 	 * SONDE_COUNT `window` is called after each interval, including the last or only one, when its counts can be read. `text`: lines
-	 * that are reported during the run (SONDE_RUN_QUEUE needs it); called from any thread, one call at a time. A value other than 0
-	 * ends the run, and sonde_session_run returns it. */
+	 * that are reported during the run (SONDE_RUN_QUEUE, SONDE_FILES and SONDE_IO need it); called from any thread, one call at a time.
+	 * A value other than 0 ends the run, and sonde_session_run returns it. */
 	void (*started)(void *arg);
 	void (*progress)(void *arg, uint64_t elapsed_ns, uint64_t nr_samples);
 	void (*window)(void *arg, const struct sonde_window *window);

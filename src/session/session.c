@@ -69,6 +69,8 @@ static void forget_borrowed(struct sonde_session_options *options)
 	options->waits = NULL;
 	options->runq = NULL;
 	options->counters = NULL;
+	options->files = NULL;
+	options->io = NULL;
 	options->tgids = options->tids = NULL;
 	options->comm = options->cgroup = options->vmlinux = options->command_line = NULL;
 	options->command = NULL;

@@ -91,7 +91,7 @@ static uint32_t frame_kind_of(uint8_t runtime)
 {
 	static const uint8_t kinds[SONDE_RUNTIME_COUNT] = {
 #define X(id, ...) [SONDE_RUNTIME_##id] = FRAME_##id,
-		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+		SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME)
 #undef X
 	};
 

@@ -321,7 +321,14 @@ static int profile_of_user(struct stack_builder *builder, const struct stack_ids
 {
 	struct account *account = profile_account(builder->profile);
 	const struct stack *stack = find_user(builder, ids, count);
+	struct stack_ids by_user_space = *ids;
 
+	if (stack && stack->has_runtime) { /* what the kernel side found goes only as far as its walk */
+		by_user_space.runtime_stack = stack->hash;
+		by_user_space.runtime_state = SONDE_STACK_STORED;
+		by_user_space.generation = stack->owner.generation;
+		ids = &by_user_space;
+	}
 	if (ids->runtime_state == SONDE_STACK_FULL || ids->runtime_state == SONDE_STACK_LOST ||
 	    (!stack && ids->runtime_state == SONDE_STACK_STORED))
 		account->runtime_missed += count;

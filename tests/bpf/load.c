@@ -8,11 +8,15 @@
 
 #include "abi/config.h"
 #include "abi/event.h"
+#include "abi/io.h"
+#include "abi/opens.h"
 #include "abi/runq.h"
 #include "abi/runtime_list.h"
 #include "base/cpus.h"
 #include "collect/trigger.h"
 #include "event.skel.h"
+#include "files.skel.h"
+#include "io.skel.h"
 #include "need_bpf.h"
 #include "profile.skel.h"
 #include "runq.skel.h"
@@ -241,13 +245,39 @@ static bool check_run_queue(bool stacks)
 	return good;
 }
 
+/* Checks the programs of `files` and of `io`, by everything. */
+static bool check_calls(void)
+{
+	const struct sonde_config filters = {
+		.version = SONDE_ABI_VERSION, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .command_tgid = 1, .comm = "test"
+	};
+	struct files_bpf *files = files_bpf__open();
+	struct io_bpf *io = io_bpf__open();
+	bool good = files && io;
+
+	if (good) {
+		struct sonde_opens_config *opens = (void *)&files->rodata->opens_cfg;
+		struct sonde_io_config *transfers = (void *)&io->rodata->io_cfg;
+
+		memcpy((void *)&files->rodata->cfg, &filters, sizeof(filters));
+		memcpy((void *)&io->rodata->cfg, &filters, sizeof(filters));
+		opens->sums = opens->by_tgid = opens->by_comm = opens->by_path = 1;
+		transfers->by_tgid = transfers->by_comm = transfers->by_file = transfers->by_call = transfers->requested = 1;
+		memset(opens->calls, SONDE_OPEN_OPENAT, sizeof(opens->calls));
+		good = is_good(load(files->obj), MAX_INSTRUCTIONS) && (!has_task_storage() || is_good(load(io->obj), MAX_INSTRUCTIONS));
+	}
+	files_bpf__destroy(files);
+	io_bpf__destroy(io);
+	return good;
+}
+
 int main(void)
 {
 	static const struct part scheduler[] = { { "sched", sched_bpf__elf_bytes },
 						 { "waking", waking_bpf__elf_bytes },
 						 { "runqslower", runqslower_bpf__elf_bytes } };
 #define X(id, name, ...) { #name, name##_bpf__elf_bytes },
-	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X) };
+	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X, X) };
 #undef X
 	static const struct trigger triggers[] = { { .kind = TRIGGER_UPROBE },
 						   { .kind = TRIGGER_SYS_ENTER },
@@ -274,6 +304,7 @@ int main(void)
 	}
 	profile_bpf__destroy(skeleton);
 	good = check_run_queue(false) && check_run_queue(true) && good;
+	good = check_calls() && good;
 	for (size_t i = 0; i < ARRAY_SIZE(scheduler) && has_task_storage(); i++)
 		good = check_scheduler(&scheduler[i]) && good;
 	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {

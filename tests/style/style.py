@@ -55,7 +55,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 
 	# stages: none includes another
 	"runtime": COMMON | {"cfi", "pclntab"},
-	"unwind": COMMON | {"cfi", "symbols", "pclntab", "walk"}, # the step functions are one text for the kernel and the host
+	"unwind": COMMON | {"cfi", "symbols", "pclntab", "walk", "runtimes", "skeleton"}, # the step functions are one text for the kernel and the host
 	"proxy": COMMON,
 	"process": COMMON | {"proxy"},
 	"collect": COMMON | {"skeleton"},
@@ -80,11 +80,13 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"output": COMMON | {"frames", "formats", "show", "page", "import", "perfdata", "proxy", "symbolize", "parse", "replay", "sonde"},
 	"engine": COMMON | {"collect", "audit", "proxy", "parse", "track", "naming", "stacks", "sonde"},
 	"offcpu": COMMON | {"collect", "frames", "show", "stacks", "output", "engine", "sonde"},
-	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "sonde"},
+	"events": COMMON | {"collect", "engine", "sonde"},
+	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "events", "sonde"},
 
 	"cli": {"sonde", "base"},
 	"stat": {"sonde", "base", "codec", "cli"},
 	"doctor": {"sonde", "base", "codec", "cli"},
+	"tracing": {"sonde", "base", "cli"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "bpf", "collect", "unwind", "naming", "doctor"}, # doctor tries BPF by itself

@@ -572,12 +572,12 @@ static void test_block(void **state)
 		uint32_t nr_reads; /* 0: the read fails */
 	} steps[] = {
 		{ MADE_UP_PC + 8, 8192, 8, 1 },              /* the page before is not present */
-		{ MADE_UP_PC + 3000, 8192, 432, 2 },         /* 512 - 80: at the block's end */
-		{ MADE_UP_PC + 2568, 8192, 0, 2 },           /* the block's first byte */
-		{ MADE_UP_PC + 2560, 8192, 432, 3 },         /* one word lower */
-		{ MADE_UP_PC + 2568, 8192, 432, 4 },         /* not wholly in the block */
-		{ MADE_UP_PC + 2571, 8192, 432, 5 },         /* not aligned to the block's words */
-		{ MADE_UP_PC + 4096 - 40, 4096 + 40, 432, 6 }, /* crosses into another page */
+		{ MADE_UP_PC + 3000, 8192, 1968, 2 },        /* 2048 - 80: at the block's end */
+		{ MADE_UP_PC + 1032, 8192, 0, 2 },           /* the block's first byte */
+		{ MADE_UP_PC + 1024, 8192, 1024, 3 },        /* one word lower: the block begins at the page's start */
+		{ MADE_UP_PC + 2000, 8192, 1968, 4 },        /* not wholly in the block */
+		{ MADE_UP_PC + 2003, 8192, 1968, 5 },        /* not aligned to the block's words */
+		{ MADE_UP_PC + 4096 - 40, 4096 + 40, 1968, 6 }, /* crosses into another page */
 		{ MADE_UP_PC + 4096, 8192, 0, 7 },
 		{ MADE_UP_PC - 8, 8192, 0, 0 },
 		{ MADE_UP_PC + 4096, 8192, 0, 9 },           /* after a failed read the block is empty */
