@@ -177,12 +177,11 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 	struct java_cached *cached = java_cached(pc), found = { 0 };
 	int is_known = 0;
 
-	if (!cached)
-		return -1;
-	if (cached->pc == pc && cached->serial == j->process.serial && !java_read_header(w, r, j, cached->block)) {
+	if (cached && cached->pc == pc && cached->serial == j->process.serial && !java_read_header(w, r, j, cached->block)) {
 		java_identify(r, j, cached->block, &found);
 		is_known = cached->name == found.name && cached->length == found.length &&
 			   (cached->id == found.id || !java_is_nmethod(cached->kind));
+		found.kind = cached->kind;
 	}
 	if (!is_known) {
 		found.block = java_find_block(w, r, j, pc);
@@ -193,10 +192,11 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 			return -1;
 		found.pc = pc;
 		found.serial = j->process.serial;
-		*cached = found;
+		if (cached)
+			*cached = found;
 	}
 	java_take_header(r, j, found.block, blob);
-	blob->kind = cached->kind;
+	blob->kind = found.kind;
 	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
 	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
 	return pc - blob->code_start < blob->code_end - blob->code_start &&

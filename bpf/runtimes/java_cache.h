@@ -17,11 +17,6 @@ struct java_cached {
 	__u8 pad[7];
 };
 
-static __always_inline __u32 java_cache_slot(__u64 pc)
-{
-	return (pc * 0x9e3779b97f4a7c15ULL) >> (64 - JAVA_CACHE_SHIFT);
-}
-
 #ifdef __bpf__
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -32,15 +27,13 @@ struct {
 
 static __always_inline struct java_cached *java_cached(__u64 pc)
 {
-	__u32 slot = java_cache_slot(pc);
+	__u32 slot = (pc * 0x9e3779b97f4a7c15ULL) >> (64 - JAVA_CACHE_SHIFT);
 
 	return bpf_map_lookup_elem(&java_cache, &slot);
 }
 #else
-static struct java_cached java_cache[JAVA_CACHE_ENTRIES];
-
 static inline struct java_cached *java_cached(__u64 pc)
 {
-	return &java_cache[java_cache_slot(pc)];
+	return 0; /* walks in user space have none */
 }
 #endif

@@ -10,9 +10,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -34,9 +36,8 @@
 #define MAX_THREADS 16
 #define MAX_EXPECTED 1300
 #define MAX_NAME 128
-#define STEPPED_STOPS 20 /* of one thread, with as many instructions after each */
-#define STEPS 40
-#define STOPS 40 /* of each of several threads, which wait for each other: a single step would keep them waiting */
+#define STOPS 300 /* of all threads together */
+#define STEPS 12  /* instructions after each, in interpreted code only: compiled code saves the flag that makes it step */
 
 struct shown {
 	char name[MAX_NAME], file[64];
@@ -85,6 +86,18 @@ static void read_expected(FILE *in, uint32_t nr_threads)
 	}
 }
 
+/* Into a directory, with a /proc of its own there: the program reads its threads' ids. 0 or -1. */
+static int enter_root(const char *root)
+{
+	char proc[300];
+
+	snprintf(proc, sizeof(proc), "%s/proc", root);
+	return unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("proc", proc, "proc", 0, NULL) ||
+		       chroot(root) || chdir("/")
+		   ? -1
+		   : 0;
+}
+
 /* `root` is the prefix of the program's path: "" or a directory to chroot to. `options` ends with NULL. */
 static void start_child(const char *root, const char *java, const char *const *options, const char *const *scenarios)
 {
@@ -107,7 +120,7 @@ static void start_child(const char *root, const char *java, const char *const *o
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup2(out[1], 1) != 1 || (root[0] && (chroot(root) || chdir("/"))))
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup2(out[1], 1) != 1 || (root[0] && enter_root(root)))
 			_exit(126);
 		execv(java, (char *const *)argv);
 		_exit(127);
@@ -365,7 +378,8 @@ static enum verdict compare(const struct expected *want)
 		if (i ? a->line != (b->line < 0 ? 0 : b->line) : a->line < b->line || a->line > b->line + 3)
 			return wrong("another line", a, b);
 	}
-	while (nr_library < nr_above && strncmp(got[nr_library].name, "java.lang.", 10) == 0)
+	while (nr_library < nr_above &&
+	       (strncmp(got[nr_library].name, "java.lang.", 10) == 0 || strncmp(got[nr_library].name, "jdk.internal.", 13) == 0))
 		nr_library++;
 	if (nr_above - nr_library > ARRAY_SIZE(chain) || (nr_library && nr_above - nr_library != 8 && nr_above != nr_library))
 		return wrong("not of the chain", &got[0], &got[nr_library]);
@@ -472,10 +486,8 @@ static void test_program(const char *root, const char *java, const char *const *
 	load_tables();
 	memset(counts, 0, sizeof(counts));
 	nr_shown = 0;
-	for (uint32_t n = 0; n < (nr_expected == 1 ? STEPPED_STOPS : STOPS); n++) {
-		for (uint32_t i = 0; i < nr_expected; i++)
-			look_at_steps(&expected[i], nr_expected == 1 ? STEPS : 0);
-	}
+	for (uint32_t n = 0; n < STOPS; n++)
+		look_at_steps(&expected[n % nr_expected], nr_expected == 1 && options[0] && !strcmp(options[0], "-Xint") ? STEPS : 0);
 	print_message("# %s%s %u.%u.%u %s: %u exact, %u marked, %u wrong; %u reads\n", root, java, image.version[0], image.version[1],
 		      image.version[2], options[0] ? options[0] : "default", counts[EXACT], counts[MARKED], counts[WRONG], nr_reads);
 	free_tables();

@@ -161,6 +161,5 @@ const struct runtime runtime_java = {
 	.is_sound = java_is_sound,
 	.place = java_place,
 	.owns_code = java_owns_code,
-	.has_own_frames = true,
 	.describe = java_describe,
 };
