@@ -133,8 +133,8 @@ static __always_inline int java_entering(struct walk *w, struct runtime_walk *r,
 	return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, sp);
 }
 
-/* While the frame is removed. Its slots are still there, below sp, where nothing is written (psABI: the red zone), until sp is the caller's.
- * From then on the method is not known. */
+/* While the frame is removed. Its slots are still there, below sp, where nothing is written (psABI: the red zone), until sp is the
+ * caller's. From then on the method is not known. */
 static __always_inline int java_leaving(struct walk *w, struct runtime_walk *r, const struct sonde_java *j,
 					const struct java_removal *removal)
 {
@@ -209,8 +209,8 @@ static __always_inline int java_sized(struct walk *w, struct runtime_walk *r, co
 }
 
 /* Where the code of a deoptimized frame continued before: it has its pc in a slot, and its return address leads to the handler. */
-static __always_inline int java_deoptimized(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob,
-					    __u64 *pc)
+static __always_inline int java_deoptimized(struct walk *w, struct runtime_walk *r, const struct sonde_java *j,
+					    const struct java_blob *blob, __u64 *pc)
 {
 	__u32 at = j->block_bytes;
 	__u64 handler, handler_mh = 0;

@@ -192,8 +192,10 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 			return -1;
 		found.pc = pc;
 		found.serial = j->process.serial;
-		if (cached)
+		if (cached) {
 			*cached = found;
+			found.kind = *(volatile __u8 *)&cached->kind; /* else the verifier follows each kind by itself */
+		}
 	}
 	java_take_header(r, j, found.block, blob);
 	blob->kind = found.kind;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* java_leaf: where the return address is of a frame of HotSpot's code that was interrupted while it was being built or removed. That follows
- * from the instructions around the pc, which the VM's assembler always emits in the same order (MacroAssembler::verified_entry,
+/* java_leaf: where the return address is of a frame of HotSpot's code that was interrupted while it was being built or removed. That
+ * follows from the instructions around the pc, which the VM's assembler always emits in the same order (MacroAssembler::verified_entry,
  * C1_MacroAssembler::build_frame, MachEpilogNode, InterpreterMacroAssembler::remove_activation). x86-64. */
 #pragma once
 #include "java_blob.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk of HotSpot's frames (runtimes/java.h), compiled for the host, in threads that are stopped at random moments and then
- * go on one instruction at a time. Oracle: what tests/programs/JavaSpin.java prints of its threads' stacks. */
+/* The kernel side's walk of HotSpot's frames (runtimes/java.h), compiled for the host, in threads that are stopped at random moments and,
+ * in interpreted code, then go on one instruction at a time. Oracle: what tests/programs/JavaSpin.java prints of its threads' stacks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -312,7 +312,8 @@ static char why[512];
 /* The java.lang.invoke frames that Java itself does not show. */
 static bool is_hidden(const char *name)
 {
-	return strstr(name, "$$Lambda") || strncmp(name, "java.lang.invoke.", 17) == 0 || !strcmp(name, "java.lang.Thread.runWith") || strncmp(name, "[stub: ", 7) == 0;
+	return strstr(name, "$$Lambda") || strncmp(name, "java.lang.invoke.", 17) == 0 || !strcmp(name, "java.lang.Thread.runWith") ||
+	       strncmp(name, "[stub: ", 7) == 0;
 }
 
 /* Names the frames: false: one is a mark, or cannot be named. */
@@ -386,7 +387,8 @@ static enum verdict compare(const struct expected *want)
 	for (uint32_t i = nr_library; i < nr_above; i++) {
 		const char *called = chain[nr_above - 1 - i];
 
-		if (strncmp(got[i].name, called, strlen(called)) || strcmp(got[i].file, "JavaSpin.java") || (got[i].line < 1 && (i || frames[0] >> 63)))
+		if (strncmp(got[i].name, called, strlen(called)) || strcmp(got[i].file, "JavaSpin.java") ||
+		    (got[i].line < 1 && (i || frames[0] >> 63)))
 			return wrong(called, &got[i], NULL);
 	}
 	return EXACT;
@@ -424,7 +426,8 @@ static int stop(pid_t tid)
 	return status >> 16 ? 0 : WSTOPSIG(status);
 }
 
-/* Executes the instruction that the last walk began at. False: the thread waits for another one, or got too many signals. *signal: as `stop`. */
+/* Executes the instruction that the last walk began at. False: the thread waits for another one, or got too many signals.
+ * *signal: as `stop`. */
 static bool step(pid_t tid, int *signal)
 {
 	__u8 code;
@@ -505,7 +508,8 @@ static bool make_program(const char *root)
 	snprintf(folder, sizeof(folder), "%s/tmp/java-walk-XXXXXX", root);
 	assert_non_null(mkdtemp(folder));
 	snprintf(command, sizeof(command),
-		 "javac -nowarn -Xlint:-options --release 8 -d %s %s/JavaSpin.java 2>%s/errors && cc -shared -fPIC -O2 -o %s/library.so %s/java_callback.c",
+		 "javac -nowarn -Xlint:-options --release 8 -d %s %s/JavaSpin.java 2>%s/errors && "
+		 "cc -shared -fPIC -O2 -o %s/library.so %s/java_callback.c",
 		 folder, sources, folder, folder, sources);
 	if (system(command) != 0)
 		return false;
@@ -528,7 +532,10 @@ static uint32_t nr_javas;
 static void test_java(const char *root, const char *java)
 {
 	static const char *const modes[][4] = {
-		{ NULL }, { "-Xint", NULL }, { "-XX:TieredStopAtLevel=1", NULL }, { "-XX:-TieredCompilation", "-XX:+PreserveFramePointer", NULL }
+		{ NULL },
+		{ "-Xint", NULL },
+		{ "-XX:TieredStopAtLevel=1", NULL },
+		{ "-XX:-TieredCompilation", "-XX:+PreserveFramePointer", NULL },
 	};
 
 	if (!make_program(root)) {

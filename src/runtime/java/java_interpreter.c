@@ -24,8 +24,8 @@ static int read_text(const struct runtime_memory *memory, uint64_t from, char to
 	return err;
 }
 
-/* push rax; push rbp; mov rbp, rsp; push r13: the only place in an entry where a frame begins. Before it, up to `pop rax; lea r14, ...`, the
- * return address is on the stack (generate_fixed_frame, generate_normal_entry). */
+/* push rax; push rbp; mov rbp, rsp; push r13: the only place in an entry where a frame begins. Before it, up to `pop rax; lea r14, ...`,
+ * the return address is on the stack (generate_fixed_frame, generate_normal_entry). */
 static bool find_prologue(const uint8_t *code, size_t size, uint32_t start, struct sonde_java_entry *entry)
 {
 	static const uint8_t push[] = { 0x50, 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55 }, pop[] = { 0x58, 0x4c, 0x8d, 0x74 };
