@@ -157,7 +157,7 @@ static __always_inline int java_leaving(struct walk *w, struct runtime_walk *r, 
 
 static __always_inline int java_interpreted(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
-	__u32 off = w->pc - j->interpreter_start;
+	__u32 off = w->pc - j->interpreter_start, word;
 	const struct sonde_java_entry *entry = 0;
 	__u64 sender_sp, method, bcp;
 	struct java_removal removal;
@@ -171,7 +171,8 @@ static __always_inline int java_interpreted(struct walk *w, struct runtime_walk 
 			if (leaf != JAVA_LEAF_WHOLE)
 				return java_entering(w, r, j, leaf);
 		}
-		java_interpreter_leaf(w, r, &removal);
+		word = java_interpreter_leaf(ref_of(w));
+		__builtin_memcpy(&removal, &word, sizeof(removal));
 		if (removal.where == JAVA_LEAF_UNKNOWN)
 			return java_torn(w, r);
 		if (removal.where != JAVA_LEAF_WHOLE)
@@ -242,7 +243,7 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 		if (blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
 			return java_torn(w, r);
 	} else if (w->exact == WALK_EXACT) {
-		leaf = java_method_leaf(w, r, blob);
+		leaf = java_method_leaf(w, blob);
 	}
 	if (java_push(w, r, blob->start, SONDE_JAVA_COMPILED, pc - blob->code_start + !!w->exact, blob->id))
 		return WALK_ENDED;
@@ -273,7 +274,7 @@ static __always_inline int java_parked(struct walk *w, struct runtime_walk *r, c
 /* A stub that was interrupted. */
 static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
-	enum java_leaf leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(w, r, blob);
+	enum java_leaf leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(ref_of(w), blob->code_start);
 
 	if (leaf == JAVA_LEAF_WHOLE)
 		return java_linked(w, r, j, 0);

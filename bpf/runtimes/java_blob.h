@@ -28,7 +28,6 @@ struct java_blob {
 };
 
 #define JAVA_MAX_HOPS 64       /* in the map of segments: 2 for every 32 KiB of a blob */
-#define JAVA_SEGMAP_BYTES 256  /* one hop is at most 254 */
 #define JAVA_SEGMAP_FREE 0xff
 
 static __always_inline __u64 java_u64(const __u64 *words, __u32 off)
@@ -68,34 +67,44 @@ static __always_inline int java_is_interpreter(const struct sonde_java *j, __u64
 	return pc - j->interpreter_start < j->interpreter_end - j->interpreter_start;
 }
 
-/* Address of the block that pc is in; 0: none, or it cannot be read. */
-static __always_inline __u64 java_find_block(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc)
+/* The number of the block's first segment, by that of any; -1: none, or it cannot be read. */
+WALK_FUNCTION __s64 java_first_segment(WALK_REF ref, __u64 segmap, __u64 index)
 {
-	__u32 number = java_heap_of(j, pc);
-	const struct sonde_java_heap *heap = &j->heaps[number < SONDE_JAVA_MAX_HEAPS ? number : 0];
-	__u64 index, from;
+	struct walk *w = walk_of(ref);
+	__u64 from = index + 1; /* nothing is read yet */
 
-	if (number >= SONDE_JAVA_MAX_HEAPS)
-		return 0;
-	index = (pc - heap->start_pc) >> (j->segment_shift & 31);
-	from = index + 1; /* nothing is read yet */
+	if (!w)
+		return -1;
 #pragma clang loop unroll(disable)
 	for (int hop = 0; hop < JAVA_MAX_HOPS; hop++) {
 		__u8 back;
 
-		if (index - from >= JAVA_SEGMAP_BYTES) {
-			from = index > JAVA_SEGMAP_BYTES - 1 ? index - (JAVA_SEGMAP_BYTES - 1) : 0;
-			if (read_user(w, r->block, JAVA_SEGMAP_BYTES, heap->segmap + from))
-				return 0;
+		if (index - from >= WALK_LINE_BYTES) {
+			from = index > WALK_LINE_BYTES - 1 ? index - (WALK_LINE_BYTES - 1) : 0;
+			if (read_user(w, w->emulation.line, WALK_LINE_BYTES, segmap + from))
+				return -1;
 		}
-		back = java_u8(r->block, index - from);
+		back = ((const __u8 *)w->emulation.line)[(index - from) & (WALK_LINE_BYTES - 1)];
 		if (!back)
-			return heap->start_pc + (index << (j->segment_shift & 31));
+			return index;
 		if (back == JAVA_SEGMAP_FREE || back > index)
-			return 0;
+			return -1;
 		index -= back;
 	}
-	return 0;
+	return -1;
+}
+
+/* Address of the block that pc is in; 0: none, or it cannot be read. */
+static __always_inline __u64 java_find_block(struct walk *w, const struct sonde_java *j, __u64 pc)
+{
+	__u32 number = java_heap_of(j, pc);
+	const struct sonde_java_heap *heap = &j->heaps[number < SONDE_JAVA_MAX_HEAPS ? number : 0];
+	__s64 first;
+
+	if (number >= SONDE_JAVA_MAX_HEAPS)
+		return 0;
+	first = java_first_segment(ref_of(w), heap->segmap, (pc - heap->start_pc) >> (j->segment_shift & 31));
+	return first < 0 ? 0 : heap->start_pc + ((__u64)first << (j->segment_shift & 31));
 }
 
 static __always_inline __u64 java_block_length(const struct runtime_walk *r, const struct sonde_java *j)
@@ -184,7 +193,7 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 		found.kind = cached->kind;
 	}
 	if (!is_known) {
-		found.block = java_find_block(w, r, j, pc);
+		found.block = java_find_block(w, j, pc);
 		if (!found.block || java_read_header(w, r, j, found.block))
 			return -1;
 		java_identify(r, j, found.block, &found);
