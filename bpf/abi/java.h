@@ -9,7 +9,8 @@
  *             looked up at the first entry not below it
  *   STUB      code: another blob of the code cache; offset of the pc in it
  *   PARKED    a mark: the rest of a virtual thread's frames is on the heap
- * `cookie`: METHOD: sonde_java_cookie of what describes the method; COMPILED: the compile id, which is never used twice; STUB: of its name. */
+ * `cookie`: METHOD: sonde_java_cookie of what describes the method; COMPILED: the compile id, which is never used twice; STUB: of its
+ * name. */
 #pragma once
 #include "runtime.h"
 

@@ -77,9 +77,7 @@ static __always_inline int java_bare(struct walk *w, struct runtime_walk *r, con
 static __always_inline int java_by_code(struct walk *w, struct runtime_walk *r)
 {
 	walk_note_lost(w);
-	if (walk_emulate(w) == EMULATE_MOVED)
-		return WALK_GOES_ON;
-	return java_torn(w, r);
+	return walk_emulate(w) == EMULATE_MOVED ? WALK_GOES_ON : java_torn(w, r);
 }
 
 /* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */
@@ -135,8 +133,8 @@ static __always_inline int java_entering(struct walk *w, struct runtime_walk *r,
 	return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, sp);
 }
 
-/* While the frame is removed. Its slots are still there, below sp, where nothing is written (psABI: the red zone), until sp is the caller's.
- * From then on the method is not known. */
+/* While the frame is removed. Its slots are still there, below sp, where nothing is written (psABI: the red zone), until sp is the
+ * caller's. From then on the method is not known. */
 static __always_inline int java_leaving(struct walk *w, struct runtime_walk *r, const struct sonde_java *j,
 					const struct java_removal *removal)
 {
@@ -159,7 +157,7 @@ static __always_inline int java_leaving(struct walk *w, struct runtime_walk *r, 
 
 static __always_inline int java_interpreted(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
-	__u32 off = w->pc - j->interpreter_start;
+	__u32 off = w->pc - j->interpreter_start, word;
 	const struct sonde_java_entry *entry = 0;
 	__u64 sender_sp, method, bcp;
 	struct java_removal removal;
@@ -173,7 +171,8 @@ static __always_inline int java_interpreted(struct walk *w, struct runtime_walk 
 			if (leaf != JAVA_LEAF_WHOLE)
 				return java_entering(w, r, j, leaf);
 		}
-		java_interpreter_leaf(w, r, &removal);
+		word = java_interpreter_leaf(ref_of(w));
+		__builtin_memcpy(&removal, &word, sizeof(removal));
 		if (removal.where == JAVA_LEAF_UNKNOWN)
 			return java_torn(w, r);
 		if (removal.where != JAVA_LEAF_WHOLE)
@@ -211,8 +210,8 @@ static __always_inline int java_sized(struct walk *w, struct runtime_walk *r, co
 }
 
 /* Where the code of a deoptimized frame continued before: it has its pc in a slot, and its return address leads to the handler. */
-static __always_inline int java_deoptimized(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob,
-					    __u64 *pc)
+static __always_inline int java_deoptimized(struct walk *w, struct runtime_walk *r, const struct sonde_java *j,
+					    const struct java_blob *blob, __u64 *pc)
 {
 	__u32 at = j->block_bytes;
 	__u64 handler, handler_mh = 0;
@@ -244,7 +243,7 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 		if (blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
 			return java_torn(w, r);
 	} else if (w->exact == WALK_EXACT) {
-		leaf = java_method_leaf(w, r, blob);
+		leaf = java_method_leaf(w, blob);
 	}
 	if (java_push(w, r, blob->start, SONDE_JAVA_COMPILED, pc - blob->code_start + !!w->exact, blob->id))
 		return WALK_ENDED;
@@ -272,6 +271,18 @@ static __always_inline int java_parked(struct walk *w, struct runtime_walk *r, c
 	return WALK_GOES_ON;
 }
 
+/* A stub that was interrupted. */
+static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
+{
+	enum java_leaf leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(ref_of(w), blob->code_start);
+
+	if (leaf == JAVA_LEAF_WHOLE)
+		return java_linked(w, r, j, 0);
+	if (leaf != JAVA_LEAF_UNKNOWN)
+		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
+	return blob->kind == JAVA_BLOB_SAFEPOINT ? java_torn(w, r) : java_by_code(w, r);
+}
+
 static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
 	if (java_push(w, r, blob->start, SONDE_JAVA_STUB, w->pc - blob->start, blob->name_hash))
@@ -285,9 +296,7 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 			return java_sized(w, r, j, blob, 1);
 		return blob->kind == JAVA_BLOB_STUBS ? java_parked(w, r, j) : java_linked(w, r, j, 0);
 	}
-	if (blob->kind == JAVA_BLOB_TABLE)
-		return java_bare(w, r, j, 0, 0);
-	return java_by_code(w, r);
+	return java_in_stub(w, r, j, blob);
 }
 
 static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)

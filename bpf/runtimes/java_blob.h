@@ -11,7 +11,8 @@ enum java_blob_kind {
 	JAVA_BLOB_STUBS,        /* StubRoutines: several, without a common frame size */
 	JAVA_BLOB_DEOPTIMIZE,   /* DeoptimizationBlob, UncommonTrapBlob: may be exchanging frames */
 	JAVA_BLOB_ADAPTER,      /* between interpreted and compiled code */
-	JAVA_BLOB_TABLE,        /* stubs that jump to a virtual method, and never touch the stack (VtableStubs) */
+	JAVA_BLOB_TABLE,        /* stubs that jump to a method, and never touch the stack (VtableStubs, InlineCacheBuffer) */
+	JAVA_BLOB_SAFEPOINT,    /* SafepointBlob: some are entered by a signal, and have no return address at first */
 	JAVA_BLOB_OTHER,        /* runtime stubs, which have a frame size, and others, which have none */
 };
 
@@ -27,7 +28,6 @@ struct java_blob {
 };
 
 #define JAVA_MAX_HOPS 64       /* in the map of segments: 2 for every 32 KiB of a blob */
-#define JAVA_SEGMAP_BYTES 256  /* one hop is at most 254 */
 #define JAVA_SEGMAP_FREE 0xff
 
 static __always_inline __u64 java_u64(const __u64 *words, __u32 off)
@@ -67,34 +67,44 @@ static __always_inline int java_is_interpreter(const struct sonde_java *j, __u64
 	return pc - j->interpreter_start < j->interpreter_end - j->interpreter_start;
 }
 
-/* Address of the block that pc is in; 0: none, or it cannot be read. */
-static __always_inline __u64 java_find_block(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc)
+/* The number of the block's first segment, by that of any; -1: none, or it cannot be read. */
+WALK_FUNCTION __s64 java_first_segment(WALK_REF ref, __u64 segmap, __u64 index)
 {
-	__u32 number = java_heap_of(j, pc);
-	const struct sonde_java_heap *heap = &j->heaps[number < SONDE_JAVA_MAX_HEAPS ? number : 0];
-	__u64 index, from;
+	struct walk *w = walk_of(ref);
+	__u64 from = index + 1; /* nothing is read yet */
 
-	if (number >= SONDE_JAVA_MAX_HEAPS)
-		return 0;
-	index = (pc - heap->start_pc) >> (j->segment_shift & 31);
-	from = index + 1; /* nothing is read yet */
+	if (!w)
+		return -1;
 #pragma clang loop unroll(disable)
 	for (int hop = 0; hop < JAVA_MAX_HOPS; hop++) {
 		__u8 back;
 
-		if (index - from >= JAVA_SEGMAP_BYTES) {
-			from = index > JAVA_SEGMAP_BYTES - 1 ? index - (JAVA_SEGMAP_BYTES - 1) : 0;
-			if (read_user(w, r->block, JAVA_SEGMAP_BYTES, heap->segmap + from))
-				return 0;
+		if (index - from >= WALK_LINE_BYTES) {
+			from = index > WALK_LINE_BYTES - 1 ? index - (WALK_LINE_BYTES - 1) : 0;
+			if (read_user(w, w->emulation.line, WALK_LINE_BYTES, segmap + from))
+				return -1;
 		}
-		back = java_u8(r->block, index - from);
+		back = ((const __u8 *)w->emulation.line)[(index - from) & (WALK_LINE_BYTES - 1)];
 		if (!back)
-			return heap->start_pc + (index << (j->segment_shift & 31));
+			return index;
 		if (back == JAVA_SEGMAP_FREE || back > index)
-			return 0;
+			return -1;
 		index -= back;
 	}
-	return 0;
+	return -1;
+}
+
+/* Address of the block that pc is in; 0: none, or it cannot be read. */
+static __always_inline __u64 java_find_block(struct walk *w, const struct sonde_java *j, __u64 pc)
+{
+	__u32 number = java_heap_of(j, pc);
+	const struct sonde_java_heap *heap = &j->heaps[number < SONDE_JAVA_MAX_HEAPS ? number : 0];
+	__s64 first;
+
+	if (number >= SONDE_JAVA_MAX_HEAPS)
+		return 0;
+	first = java_first_segment(ref_of(w), heap->segmap, (pc - heap->start_pc) >> (j->segment_shift & 31));
+	return first < 0 ? 0 : heap->start_pc + ((__u64)first << (j->segment_shift & 31));
 }
 
 static __always_inline __u64 java_block_length(const struct runtime_walk *r, const struct sonde_java *j)
@@ -130,6 +140,8 @@ static __always_inline int java_kind_of(struct walk *w, __u64 name, __u8 *ret_ki
 		    : text == JAVA_TEXT('U', 'n', 'c', 'o', 'm', 'm', 'o', 'n') ? JAVA_BLOB_DEOPTIMIZE
 		    : text == JAVA_TEXT('I', '2', 'C', '/', 'C', '2', 'I', ' ') ? JAVA_BLOB_ADAPTER
 		    : text == JAVA_TEXT('v', 't', 'a', 'b', 'l', 'e', ' ', 'c') ? JAVA_BLOB_TABLE
+		    : text == JAVA_TEXT('I', 'n', 'l', 'i', 'n', 'e', 'C', 'a') ? JAVA_BLOB_TABLE
+		    : text == JAVA_TEXT('S', 'a', 'f', 'e', 'p', 'o', 'i', 'n') ? JAVA_BLOB_SAFEPOINT
 										: JAVA_BLOB_OTHER;
 	return 0;
 }
@@ -171,18 +183,17 @@ static __always_inline void java_identify(const struct runtime_walk *r, const st
 static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc,
 					  struct java_blob *blob)
 {
-	struct java_cached *cached = java_cached(pc), found = { 0 };
+	struct java_cached *cached = java_cached(r, pc), found = { 0 };
 	int is_known = 0;
 
-	if (!cached)
-		return -1;
-	if (cached->pc == pc && cached->serial == j->process.serial && !java_read_header(w, r, j, cached->block)) {
+	if (cached && cached->pc == pc && cached->serial == j->process.serial && !java_read_header(w, r, j, cached->block)) {
 		java_identify(r, j, cached->block, &found);
 		is_known = cached->name == found.name && cached->length == found.length &&
 			   (cached->id == found.id || !java_is_nmethod(cached->kind));
+		found.kind = cached->kind;
 	}
 	if (!is_known) {
-		found.block = java_find_block(w, r, j, pc);
+		found.block = java_find_block(w, j, pc);
 		if (!found.block || java_read_header(w, r, j, found.block))
 			return -1;
 		java_identify(r, j, found.block, &found);
@@ -190,10 +201,13 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 			return -1;
 		found.pc = pc;
 		found.serial = j->process.serial;
-		*cached = found;
+		if (cached) {
+			*cached = found;
+			found.kind = *(volatile __u8 *)&cached->kind; /* else the verifier follows each kind by itself */
+		}
 	}
 	java_take_header(r, j, found.block, blob);
-	blob->kind = cached->kind;
+	blob->kind = found.kind;
 	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
 	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
 	return pc - blob->code_start < blob->code_end - blob->code_start &&

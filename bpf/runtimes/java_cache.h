@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* java_cache: which blob of the code cache a pc is in. The blob's header, which is read for each frame anyway, proves an entry: the block is
- * in use, has the same number of segments, the same name and the same compile id, and the pc is in its code. */
+/* java_cache: which blob of the code cache a pc is in. The blob's header, which is read for each frame anyway, proves an entry: the block
+ * is in use, has the same number of segments, the same name and the same compile id, and the pc is in its code. */
 #pragma once
-#include "../abi/types.h"
+#include "runtime.h"
 
 #define JAVA_CACHE_SHIFT 10
 #define JAVA_CACHE_ENTRIES (1u << JAVA_CACHE_SHIFT)
@@ -17,11 +17,6 @@ struct java_cached {
 	__u8 pad[7];
 };
 
-static __always_inline __u32 java_cache_slot(__u64 pc)
-{
-	return (pc * 0x9e3779b97f4a7c15ULL) >> (64 - JAVA_CACHE_SHIFT);
-}
-
 #ifdef __bpf__
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -30,17 +25,17 @@ struct {
 	__type(value, struct java_cached);
 } java_cache SEC(".maps");
 
-static __always_inline struct java_cached *java_cached(__u64 pc)
+static __always_inline struct java_cached *java_cached(struct runtime_walk *r, __u64 pc)
 {
-	__u32 slot = java_cache_slot(pc);
+	__u32 slot = (pc * 0x9e3779b97f4a7c15ULL) >> (64 - JAVA_CACHE_SHIFT);
 
 	return bpf_map_lookup_elem(&java_cache, &slot);
 }
 #else
-static struct java_cached java_cache[JAVA_CACHE_ENTRIES];
-
-static inline struct java_cached *java_cached(__u64 pc)
+/* A walk in user space keeps the last frame's: one stack is walked there at a time. */
+static inline struct java_cached *java_cached(struct runtime_walk *r, __u64 pc)
 {
-	return &java_cache[java_cache_slot(pc)];
+	_Static_assert(sizeof(struct java_cached) <= sizeof(r->state), "no room");
+	return (struct java_cached *)r->state;
 }
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* java_leaf: where the return address is of a frame of HotSpot's code that was interrupted while it was being built or removed. That follows
- * from the instructions around the pc, which the VM's assembler always emits in the same order (MacroAssembler::verified_entry,
+/* java_leaf: where the return address is of a frame of HotSpot's code that was interrupted while it was being built or removed. That
+ * follows from the instructions around the pc, which the VM's assembler always emits in the same order (MacroAssembler::verified_entry,
  * C1_MacroAssembler::build_frame, MachEpilogNode, InterpreterMacroAssembler::remove_activation). x86-64. */
 #pragma once
 #include "java_blob.h"
@@ -17,123 +17,156 @@ enum java_leaf {
 
 #define JAVA_CODE_BYTES 64
 
-static __always_inline __u8 java_code(const struct runtime_walk *r, __u32 at)
+/* These steps are functions of the walk alone, so that the verifier checks each once: code is read into the emulator's line. */
+static __always_inline __u8 java_code(const struct walk *w, __u32 at)
 {
-	return ((const __u8 *)r->block)[at & 511];
+	return ((const __u8 *)w->emulation.line)[at & (WALK_LINE_BYTES - 1)];
 }
 
-static __always_inline __u32 java_code_word(const struct runtime_walk *r, __u32 at)
+static __always_inline __u32 java_code_word(const struct walk *w, __u32 at)
 {
-	return java_code(r, at) | java_code(r, at + 1) << 8 | java_code(r, at + 2) << 16 | (__u32)java_code(r, at + 3) << 24;
+	return java_code(w, at) | java_code(w, at + 1) << 8 | java_code(w, at + 2) << 16 | (__u32)java_code(w, at + 3) << 24;
 }
 
 /* Length of `sub rsp, ret_bytes` at `at`, or 0. */
-static __always_inline __u32 java_sub_sp(const struct runtime_walk *r, __u32 at, __s32 *ret_bytes)
+static __always_inline __u32 java_sub_sp(const struct walk *w, __u32 at, __s32 *ret_bytes)
 {
-	__u32 op = java_code_word(r, at) & 0xffffff;
+	__u32 op = java_code_word(w, at) & 0xffffff;
 
 	if (op == 0xec8148) {
-		*ret_bytes = (__s32)java_code_word(r, at + 3);
+		*ret_bytes = (__s32)java_code_word(w, at + 3);
 		return 7;
 	}
 	if (op == 0xec8348) {
-		*ret_bytes = (__s8)java_code(r, at + 3);
+		*ret_bytes = (__s8)java_code(w, at + 3);
 		return 4;
 	}
 	return 0;
 }
 
 /* `push rbp` that ends before `at`, possibly with `mov rbp, rsp` between: its distance, or 0. */
-static __always_inline __u32 java_push_bp(const struct runtime_walk *r, __u32 at)
+static __always_inline __u32 java_push_bp(const struct walk *w, __u32 at)
 {
 	__u32 mov;
 
-	if (at >= 1 && java_code(r, at - 1) == 0x55)
+	if (at >= 1 && java_code(w, at - 1) == 0x55)
 		return 1;
-	if (at < 4 || java_code(r, at - 4) != 0x55)
+	if (at < 4 || java_code(w, at - 4) != 0x55)
 		return 0;
-	mov = java_code_word(r, at - 3) & 0xffffff;
+	mov = java_code_word(w, at - 3) & 0xffffff;
 	return mov == 0xec8b48 || mov == 0xe58948 ? 4 : 0;
 }
 
 /* Before the frame is complete. Looks for the instruction that makes room for it, whose operand follows from the frame's size. */
-static __always_inline enum java_leaf java_in_prologue(struct walk *w, struct runtime_walk *r, const struct java_blob *blob)
+WALK_FUNCTION int java_in_prologue(WALK_REF ref, __u64 end, __s64 frame_bytes)
 {
-	__u64 end = blob->code_start + blob->complete, from = end - JAVA_CODE_BYTES;
-	__u32 pc = w->pc - from; /* as an offset; may wrap: before what was read */
+	struct walk *w = walk_of(ref);
+	__u64 from = end - JAVA_CODE_BYTES;
+	__u32 pc;
 
-	if (read_user(w, r->block, JAVA_CODE_BYTES + 8, from))
+	if (!w || read_user(w, w->emulation.line, JAVA_CODE_BYTES + 8, from))
 		return JAVA_LEAF_UNKNOWN;
-	r->block_bytes = 0;
+	pc = w->pc - from; /* as an offset; may wrap: before what was read */
 #pragma clang loop unroll(disable)
 	for (__u32 at = JAVA_CODE_BYTES; at-- > 0;) {
 		__s32 bytes = 0;
-		__u32 length = java_sub_sp(r, at, &bytes), push;
+		__u32 length = java_sub_sp(w, at, &bytes), push;
 
 		if (!length || at + length > JAVA_CODE_BYTES)
 			continue;
-		push = java_push_bp(r, at);
-		if (push && bytes == blob->frame_bytes - 16)
+		push = java_push_bp(w, at);
+		if (push && bytes == frame_bytes - 16)
 			return w->pc < from || pc <= at - push ? JAVA_LEAF_NONE : pc <= at ? JAVA_LEAF_PUSHED : JAVA_LEAF_WHOLE;
-		if (bytes == blob->frame_bytes - 8)
+		if (bytes == frame_bytes - 8)
 			return w->pc < from || pc <= at ? JAVA_LEAF_NONE : pc == at + length ? JAVA_LEAF_NO_BP : JAVA_LEAF_WHOLE;
 	}
 	return JAVA_LEAF_UNKNOWN;
 }
 
 /* The length of the poll for a safepoint before a return that begins at `at`: 0: `ret` is there; -1: neither. */
-static __always_inline __s32 java_poll(const struct runtime_walk *r, __u32 at)
+static __always_inline __s32 java_poll(const struct walk *w, __u32 at)
 {
-	__u32 op = java_code_word(r, at);
+	__u32 op = java_code_word(w, at);
 
 	if ((op & 0xff) == 0xc3)
 		return 0;
 	if ((op & 0xffff) == 0x0585) /* test [rip + x], eax */
-		return java_code(r, at + 6) == 0xc3 ? 6 : -1;
+		return java_code(w, at + 6) == 0xc3 ? 6 : -1;
 	if ((op & 0xffffff) == 0x028541) /* test [r10], eax */
-		return java_code(r, at + 3) == 0xc3 ? 3 : -1;
+		return java_code(w, at + 3) == 0xc3 ? 3 : -1;
 	if ((op & 0xffffff) == 0x978b4d) /* mov r10, [r15 + x] */
-		return (java_code_word(r, at + 7) & 0xffffff) == 0x028541 && java_code(r, at + 10) == 0xc3 ? 10 : -1;
+		return (java_code_word(w, at + 7) & 0xffffff) == 0x028541 && java_code(w, at + 10) == 0xc3 ? 10 : -1;
 	if ((op & 0xffffff) == 0x578b4d)
-		return (java_code_word(r, at + 4) & 0xffffff) == 0x028541 && java_code(r, at + 7) == 0xc3 ? 7 : -1;
+		return (java_code_word(w, at + 4) & 0xffffff) == 0x028541 && java_code(w, at + 7) == 0xc3 ? 7 : -1;
 	if ((op & 0xffff) == 0x870f) /* ja */
-		return java_code(r, at + 6) == 0xc3 ? 6 : -1;
+		return java_code(w, at + 6) == 0xc3 ? 6 : -1;
 	if ((op & 0xff) == 0x77)
-		return java_code(r, at + 2) == 0xc3 ? 2 : -1;
+		return java_code(w, at + 2) == 0xc3 ? 2 : -1;
 	if ((op & 0xffffff) != 0xa73b49 && (op & 0xffffff) != 0x673b49) /* cmp rsp, [r15 + x] */
 		return -1;
 	at += (op & 0xffffff) == 0xa73b49 ? 7 : 4;
-	if ((java_code_word(r, at) & 0xffff) == 0x870f)
-		return java_code(r, at + 6) == 0xc3 ? 13 : -1;
-	return java_code(r, at) == 0x77 && java_code(r, at + 2) == 0xc3 ? 9 : -1;
+	if ((java_code_word(w, at) & 0xffff) == 0x870f)
+		return java_code(w, at + 6) == 0xc3 ? 13 : -1;
+	return java_code(w, at) == 0x77 && java_code(w, at + 2) == 0xc3 ? 9 : -1;
 }
 
-/* The slow path of that poll, behind the method's code: lea r10, [rip + x]; mov [r15 + x], r10; jmp. */
-static __always_inline int java_is_slow_poll(const struct runtime_walk *r)
+/* The slow path of that poll, behind the method's code: lea r10, [rip + x], or mov r10, x; mov [r15 + x], r10; jmp. */
+static __always_inline int java_is_slow_poll(const struct walk *w, __u32 at)
 {
-	if ((java_code_word(r, 0) & 0xffffff) == 0x158d4c && (java_code_word(r, 7) & 0xffffff) == 0x97894d && java_code(r, 14) == 0xe9)
-		return 1;
-	return (java_code_word(r, 0) & 0xffffff) == 0x97894d && java_code(r, 7) == 0xe9;
+	if ((java_code_word(w, at) & 0xffffff) == 0x158d4c)
+		at += 7;
+	else if ((java_code_word(w, at) & 0xffff) == 0xba49)
+		at += 10;
+	else if (java_code(w, at) == 0xe9)
+		at -= 7;
+	return (java_code_word(w, at) & 0xffffff) == 0x97894d && java_code(w, at + 7) == 0xe9;
 }
 
 /* In a method's code, where a frame is complete unless a return is near. */
-static __always_inline enum java_leaf java_in_epilogue(struct walk *w, struct runtime_walk *r)
+WALK_FUNCTION int java_in_epilogue(WALK_REF ref)
 {
-	r->block_bytes = 0;
-	if (read_user(w, r->block, 32, w->pc))
+	struct walk *w = walk_of(ref);
+
+	if (!w || read_user(w, w->emulation.line, 40, w->pc - 8))
 		return JAVA_LEAF_UNKNOWN;
-	if (java_code(r, 0) == 0x5d && java_poll(r, 1) >= 0)
+	if (java_code(w, 8) == 0x5d && java_poll(w, 9) >= 0)
 		return JAVA_LEAF_PUSHED;
-	if (java_poll(r, 0) >= 0 || java_is_slow_poll(r))
+	if (java_poll(w, 8) >= 0 || java_is_slow_poll(w, 8))
 		return JAVA_LEAF_NONE;
 	return JAVA_LEAF_WHOLE;
 }
 
-static __always_inline enum java_leaf java_method_leaf(struct walk *w, struct runtime_walk *r, const struct java_blob *blob)
+static __always_inline enum java_leaf java_method_leaf(struct walk *w, const struct java_blob *blob)
 {
 	if (blob->complete >= 0 && w->pc - blob->code_start < (__u64)blob->complete)
-		return java_in_prologue(w, r, blob);
-	return java_in_epilogue(w, r);
+		return java_in_prologue(ref_of(w), blob->code_start + blob->complete, blob->frame_bytes);
+	return java_in_epilogue(ref_of(w));
+}
+
+#define JAVA_STUB_BYTES WALK_LINE_BYTES
+
+/* In a stub that begins with `push rbp; mov rbp, rsp`: by what it has done since. WHOLE: rbp is its own. */
+WALK_FUNCTION int java_stub_leaf(WALK_REF ref, __u64 start)
+{
+	struct walk *w = walk_of(ref);
+	__u64 off;
+
+	if (!w)
+		return JAVA_LEAF_UNKNOWN;
+	off = w->pc - start;
+	if (off >= JAVA_STUB_BYTES || read_user(w, w->emulation.line, JAVA_STUB_BYTES, start) || java_code(w, 0) != 0x55 ||
+	    ((java_code_word(w, 1) & 0xffffff) != 0xec8b48 && (java_code_word(w, 1) & 0xffffff) != 0xe58948))
+		return JAVA_LEAF_UNKNOWN;
+	if (off < 4)
+		return off ? JAVA_LEAF_PUSHED : JAVA_LEAF_NONE;
+#pragma clang loop unroll(disable)
+	for (__u32 at = 4; at < JAVA_STUB_BYTES; at++) {
+		if (at >= off)
+			return JAVA_LEAF_WHOLE;
+		if (java_code(w, at) == 0x5d || java_code(w, at) == 0xc9) /* perhaps `pop rbp` or `leave` */
+			break;
+	}
+	return JAVA_LEAF_UNKNOWN;
 }
 
 /* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */
@@ -163,7 +196,7 @@ static __always_inline enum java_leaf java_entry_leaf(const struct sonde_java *j
 #define JAVA_R11 11
 #define JAVA_R13 13
 
-struct java_removal {
+struct java_removal { /* of four bytes */
 	__u8 where;   /* enum java_leaf: WHOLE: the frame is not being removed */
 	__u8 ret_reg; /* IN_REG */
 	__u8 sp_reg;  /* the caller's sp */
@@ -171,11 +204,11 @@ struct java_removal {
 };
 
 /* Is `jmp reg` at `at`? Of a native method's entry rdi, else r13. */
-static __always_inline int java_jump(const struct runtime_walk *r, __u32 at, struct java_removal *removal)
+static __always_inline int java_jump(const struct walk *w, __u32 at, struct java_removal *removal)
 {
-	if ((java_code_word(r, at) & 0xffffff) == 0xe5ff41)
+	if ((java_code_word(w, at) & 0xffffff) == 0xe5ff41)
 		removal->ret_reg = JAVA_R13;
-	else if ((java_code_word(r, at) & 0xffff) == 0xe7ff)
+	else if ((java_code_word(w, at) & 0xffff) == 0xe7ff)
 		removal->ret_reg = JAVA_RDI;
 	else
 		return 0;
@@ -183,51 +216,61 @@ static __always_inline int java_jump(const struct runtime_walk *r, __u32 at, str
 }
 
 /* Behind `mov rsp, reg`: up to the jump; newer versions clear a mark for JFR in between. */
-static __always_inline int java_after_mov(const struct runtime_walk *r, __u32 at, struct java_removal *removal)
+static __always_inline int java_after_mov(const struct walk *w, __u32 at, struct java_removal *removal)
 {
-	if (java_jump(r, at, removal))
+	if (java_jump(w, at, removal))
 		return 1;
-	if ((java_code_word(r, at) & 0xffffff) == 0xa73b49) /* cmp rsp, [r15 + x] */
+	if ((java_code_word(w, at) & 0xffffff) == 0xa73b49) /* cmp rsp, [r15 + x] */
 		at += 7;
-	if ((java_code_word(r, at) & 0xffff) == 0x0b72) /* jb */
+	if ((java_code_word(w, at) & 0xffff) == 0x0b72) /* jb */
 		at += 2;
-	if ((java_code_word(r, at) & 0xffffff) == 0x87c749) /* mov qword [r15 + x], 0 */
+	if ((java_code_word(w, at) & 0xffffff) == 0x87c749) /* mov qword [r15 + x], 0 */
 		at += 11;
-	return java_jump(r, at, removal);
+	return java_jump(w, at, removal);
 }
 
-static __always_inline int java_at_mov(const struct runtime_walk *r, __u32 at, struct java_removal *removal)
+static __always_inline int java_at_mov(const struct walk *w, __u32 at, struct java_removal *removal)
 {
-	__u32 op = java_code_word(r, at) & 0xffffff;
+	__u32 op = java_code_word(w, at) & 0xffffff;
 
 	if (op != 0xe38b48 && op != 0xe38b49) /* mov rsp, rbx; mov rsp, r11 */
 		return 0;
 	removal->sp_reg = op == 0xe38b48 ? JAVA_RBX : JAVA_R11;
-	return java_after_mov(r, at + 3, removal);
+	return java_after_mov(w, at + 3, removal);
 }
 
-/* Is the interpreter removing its frame? leave; [mov byte [r15 + x], 0]; pop reg; mov rsp, reg; ...; jmp reg */
-static __always_inline void java_interpreter_leaf(struct walk *w, struct runtime_walk *r, struct java_removal *removal)
+static __always_inline void java_find_removal(struct walk *w, struct java_removal *removal)
 {
 	__u32 at = 0;
 
-	*removal = (struct java_removal){ .where = JAVA_LEAF_UNKNOWN };
-	r->block_bytes = 0;
-	if (read_user(w, r->block, JAVA_CODE_BYTES, w->pc))
-		return;
 	removal->where = JAVA_LEAF_IN_REG;
-	if (java_at_mov(r, 0, removal))
+	if (java_at_mov(w, 0, removal))
 		return;
 	removal->has_sp = 1;
-	if (java_after_mov(r, 0, removal))
+	if (java_after_mov(w, 0, removal))
 		return;
 	removal->has_sp = 0;
 	removal->where = JAVA_LEAF_NONE;
-	if ((java_code_word(r, 0) & 0xffffff) == 0x87c641) /* mov byte [r15 + x], 0 */
+	if ((java_code_word(w, 0) & 0xffffff) == 0x87c641) /* mov byte [r15 + x], 0 */
 		at = 8;
-	if ((java_code_word(r, at) & 0xffff) == 0x5d41 && java_at_mov(r, at + 2, removal))
+	if ((java_code_word(w, at) & 0xffff) == 0x5d41 && java_at_mov(w, at + 2, removal))
 		return;
-	if (java_code(r, at) == 0x5f && java_at_mov(r, at + 1, removal))
+	if (java_code(w, at) == 0x5f && java_at_mov(w, at + 1, removal))
 		return;
 	removal->where = JAVA_LEAF_WHOLE;
+}
+
+/* Is the interpreter removing its frame? leave; [mov byte [r15 + x], 0]; pop reg; mov rsp, reg; ...; jmp reg. Returns a struct
+ * java_removal. */
+WALK_FUNCTION __u32 java_interpreter_leaf(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	union {
+		struct java_removal removal;
+		__u32 word;
+	} packed = { .removal = { .where = JAVA_LEAF_UNKNOWN } };
+
+	if (w && !read_user(w, w->emulation.line, JAVA_CODE_BYTES, w->pc))
+		java_find_removal(w, &packed.removal);
+	return packed.word;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of memory that was allocated and not freed: uprobes keep the blocks (programs/alloc_programs.h). At the end of each window
- * all blocks are read and summed by their stacks. docs/internals/memory.md */
+/* The measurement of memory that was allocated and not freed: uprobes keep the blocks (programs/alloc_programs.h). At the end of each
+ * window all blocks are read and summed by their stacks. docs/internals/memory.md */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

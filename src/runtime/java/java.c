@@ -24,12 +24,14 @@ static int unsupported(struct runtime_image *image, const char *why)
 	return 0;
 }
 
+/* The number at *at, and moves behind it and a separator. 0: there is none, or it does not fit. */
 static uint8_t version_part(const char **at)
 {
-	char *end;
-	unsigned long value = strtoul(*at, &end, 10);
+	uint32_t value = 0;
 
-	*at = end + (*end == '.' || *end == '_');
+	for (; **at >= '0' && **at <= '9'; (*at)++)
+		value = value < 1000 ? value * 10 + (uint32_t)(**at - '0') : value;
+	*at += **at == '.' || **at == '_';
 	return value < 256 ? (uint8_t)value : 0;
 }
 

@@ -8,7 +8,9 @@
 #define MAX_CODELETS 1024
 #define MAX_DESCRIPTION_BYTES 96
 #define ENTRY_TEXT "method entry point"
-#define LAST_TEXT "deoptimization entry points" /* of the codelet that is made last (TemplateInterpreterGenerator::generate_all) */
+/* Of the codelets that are made last (TemplateInterpreterGenerator::generate_all; 8: TemplateInterpreter::initialize). */
+#define LAST_TEXT "deoptimization entry points"
+#define LAST_TEXT_8 "_shouldnotreachhere"
 #define MAX_PROLOGUE_BYTES 1024
 
 static int read_text(const struct runtime_memory *memory, uint64_t from, char to[MAX_DESCRIPTION_BYTES])
@@ -22,8 +24,8 @@ static int read_text(const struct runtime_memory *memory, uint64_t from, char to
 	return err;
 }
 
-/* push rax; push rbp; mov rbp, rsp; push r13: the only place in an entry where a frame begins. Before it, up to `pop rax; lea r14, ...`, the
- * return address is on the stack (generate_fixed_frame, generate_normal_entry). */
+/* push rax; push rbp; mov rbp, rsp; push r13: the only place in an entry where a frame begins. Before it, up to `pop rax; lea r14, ...`,
+ * the return address is on the stack (generate_fixed_frame, generate_normal_entry). */
 static bool find_prologue(const uint8_t *code, size_t size, uint32_t start, struct sonde_java_entry *entry)
 {
 	static const uint8_t push[] = { 0x50, 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55 }, pop[] = { 0x58, 0x4c, 0x8d, 0x74 };
@@ -95,5 +97,5 @@ int java_interpreter_read(const struct java_queue_layout *layout, uint64_t queue
 			return err;
 		at += size;
 	}
-	return strcmp(description, LAST_TEXT) ? -EAGAIN : 0;
+	return strcmp(description, LAST_TEXT) && strcmp(description, LAST_TEXT_8) ? -EAGAIN : 0;
 }

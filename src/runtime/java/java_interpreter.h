@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* java_interpreter: where the code of HotSpot's interpreter is, and how its entries for methods build their frames. The code is in codelets,
- * one behind the other (StubQueue, InterpreterCodelet). */
+/* java_interpreter: where the code of HotSpot's interpreter is, and how its entries for methods build their frames. The code is in
+ * codelets, one behind the other (StubQueue, InterpreterCodelet). */
 #pragma once
 #include "abi/java.h"
 #include "runtime/runtime.h"

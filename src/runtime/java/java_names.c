@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* java_names: layouts from nmethod.hpp, pcDesc.hpp, scopeDesc.cpp (ScopeDesc::decode_body), debugInfoRec.cpp. An nmethod's debug information
- * does not change. Its methods exist as long as it may run: the state is checked before and after they are read. */
+/* java_names: layouts from nmethod.hpp, pcDesc.hpp, scopeDesc.cpp (ScopeDesc::decode_body), debugInfoRec.cpp. An nmethod's debug
+ * information does not change. Its methods exist as long as it may run: the state is checked before and after they are read. */
 #include "runtime/java/java_names.h"
 
 #include <errno.h>

@@ -327,12 +327,13 @@ static bool is_known(const struct java_process *process)
 	const struct sonde_java *java = &process->java;
 	const struct java_layout *layout = &process->layout;
 	const uint16_t in_blob[] = { java->blob_name, java->blob_size, java->blob_frame_size, java->blob_complete, java->blob_code_start,
-				     java->blob_code_end, java->nmethod_id, java->nmethod_orig_pc, java->nmethod_state, java->nmethod_deopt,
+				     java->blob_code_end, java->nmethod_id, java->nmethod_orig_pc, java->nmethod_deopt,
 				     layout->nmethod_method, layout->scopes_data, layout->scopes_pcs, layout->pcs_end };
 	const uint16_t in_const[] = { java->const_constants, java->const_code_size, java->const_name, java->const_signature,
 				      layout->const_flags };
 
-	if (java->header_bytes >= SONDE_JAVA_HEADER_BYTES || java->header_bytes < 64 || (java->block_bytes != 8 && java->block_bytes != 16) ||
+	if (java->header_bytes >= SONDE_JAVA_HEADER_BYTES || java->header_bytes < 64 ||
+	    java->nmethod_state + java->block_bytes >= java->header_bytes || (java->block_bytes != 8 && java->block_bytes != 16) ||
 	    java->block_used >= java->block_bytes || (layout->metadata == JAVA_NONE && layout->mutable_data == JAVA_NONE))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(in_blob); i++) {

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of HotSpot among the native ones: tests/programs/JavaSpin.java reports its threads' stacks. SONDE_JAVAS=path:path... selects the JVMs; the default is the machine's own."""
+import json
+import os
+import shutil
+import subprocess
+
+from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, skip, sonde, test
+
+SCENARIOS = ["spin", "recursion", "mixed", "compare", "handle", "monitor", "deoptimized"]
+CHAIN = ["JavaSpin.c1", "JavaSpin.c2", "JavaSpin.c3", "JavaSpin.c4", "JavaSpin$", "JavaSpin.c5", "JavaSpin.c6", "JavaSpin.c7", "JavaSpin.c8", "JavaSpin.c9"]
+LIBRARY = ("java.lang.", "jdk.internal.")
+HIDDEN = ("java.lang.invoke.", "java.lang.Thread.runWith", "[stub: ") # Java's own stack traces leave these out, as they do "$$Lambda"
+MODES = {"default": [], "interpreted": ["-Xint"], "c1": ["-XX:TieredStopAtLevel=1"], "c2": ["-XX:-TieredCompilation"]}
+
+
+def build():
+	"""The folder of the classes and the library."""
+	javac, folder = shutil.which("javac"), fresh_folder("java")
+	if not javac:
+		skip("no javac")
+	for command in ([javac, "-nowarn", "-Xlint:-options", "--release", "8", "-d", folder, os.path.join(SOURCES, "JavaSpin.java")],
+		["cc", "-shared", "-fPIC", "-O2", "-o", os.path.join(folder, "library.so"), os.path.join(SOURCES, "java_callback.c")]):
+		done = run(command)
+		check(done.code == 0, lambda done=done: done.err)
+	return folder
+
+
+class Spin:
+	"""A JVM that runs the scenarios: .process."""
+
+	def __init__(self, java, folder, options, scenarios):
+		self.process = subprocess.Popen([java, *options, "-cp", folder, "JavaSpin", os.path.join(folder, "library.so"), *scenarios], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *_):
+		self.process.kill()
+		self.process.communicate()
+
+
+def told_by(process, nr):
+	"""{tid: (scenario, [(name, file, line), ...] root to leaf)} of the threads that spin."""
+	told = {}
+	while len(told) < nr:
+		words = process.stdout.readline().decode().split()
+		check(words and words[0] == "T", lambda: "not the start of a stack: %r" % words)
+		tid, scenario, frames = int(words[1]), words[2], []
+		for line in iter(lambda: process.stdout.readline().decode().split(), ["E"]):
+			frames.append((line[0], line[1], max(int(line[2]), 0)))
+		told[tid] = (scenario, frames[::-1])
+	return told
+
+
+def stack_of(report, sample):
+	"""[(kind, name, file, line)], root to leaf."""
+	frames = []
+	for number in report["stacks"][sample["user_stack"]][::-1]:
+		frame = report["frames"][number]
+		function = report["functions"][frame["function"]]
+		frames.append((frame["kind"], function["name"], function["file"], frame["line"]))
+	return frames
+
+
+def chain_error(frames, want):
+	"""None when the frames of Java are what the thread reported, with the first few of CHAIN above."""
+	marks = [frame[1] for frame in frames if frame[0] == "mark"]
+	if marks:
+		return "mark: %s" % marks[0]
+	java = [frame[1:] for frame in frames if frame[0] == "java" and not frame[1].startswith(HIDDEN) and "$$Lambda" not in frame[1]]
+	if [frame[:2] for frame in java[:len(want)]] != [frame[:2] for frame in want]:
+		return "another stack: %r" % (next(((a, b) for a, b in zip(java, want) if a[:2] != b[:2]), "fewer frames"),)
+	wrong = next(((a, b) for a, b in zip(java[:len(want) - 1], want) if a[2] != b[2]), None)
+	if wrong:
+		return "another line: %r" % (wrong,)
+	above = [frame[0] for frame in java[len(want):]]
+	while above and above[-1].startswith(LIBRARY):
+		above.pop()
+	if len(above) > len(CHAIN) or not all(name.startswith(called) for name, called in zip(above, CHAIN)):
+		return "not the chain: %r" % above
+	return None
+
+
+def order_error(frames):
+	"""None when C is where it called Java, and the thread's start is C's."""
+	if frames[0][0] != "native":
+		return "the root is not native"
+	for caller, callee in zip(frames, frames[1:]):
+		if caller[1] in ("JavaSpin.sort", "JavaSpin.callBack") and callee[0] not in ("native", "java") or caller[1] == "JavaSpin.sort" and callee[0] == "java" and not callee[1].startswith("[stub"):
+			return "no native frames above %s" % caller[1]
+	if sum(frame[1] == "JavaSpin.sort" for frame in frames) > sum(frame[1] == "Java_JavaSpin_sort" for frame in frames):
+		return "frames of the library are missing"
+	return None
+
+
+def check_java(java, mode):
+	need_bpf()
+	folder, right, wrong = build(), {}, {}
+	with Spin(java, folder, MODES[mode], SCENARIOS) as running:
+		told = told_by(running.process, len(SCENARIOS))
+		for _ in range(5):
+			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 999, "-p", running.process.pid, 2, want=0).out)
+			for sample in report["samples"]:
+				if sample["tid"] not in told:
+					continue # compilers, collectors
+				scenario, want = told[sample["tid"]]
+				frames = stack_of(report, sample)
+				error = chain_error(frames, want) or order_error(frames)
+				counts = wrong.setdefault(scenario, {}) if error else right
+				counts[error or scenario] = counts.get(error or scenario, 0) + sample["values"][0]
+			if len(right) == len(SCENARIOS) and min(right.values()) >= 50:
+				break
+	for scenario in SCENARIOS:
+		nr_right, nr_wrong = right.get(scenario, 0), sum(wrong.get(scenario, {}).values())
+		check(nr_right >= 50 and nr_wrong <= 0.02 * (nr_right + nr_wrong), lambda: "%s, %s: %d samples are right; wrong: %r" % (mode, scenario, nr_right, wrong.get(scenario)))
+	return " ".join("%s:%d" % each for each in right.items())
+
+
+def register(java, mode):
+	def check_it():
+		if not os.access(java, os.X_OK):
+			skip("no %s" % java)
+		return check_java(java, mode)
+	check_it.__name__ = "java_%s" % mode
+	test(check_it)
+
+
+if __name__ == "__main__":
+	for each in os.environ.get("SONDE_JAVAS", "/usr/bin/java").split(":"):
+		for one in MODES:
+			register(each, one)
+	run_tests()
