@@ -49,6 +49,7 @@ enum sonde_mode {
 	SONDE_FILES,     /* files that are opened: lines or sums */
 	SONDE_IO,        /* what is read and written, by process and file: sums */
 	SONDE_TRACE,     /* hits of tracepoints, system calls and functions: counts, times, lines */
+	SONDE_TRACE_STACKS, /* the same as a profile of their stacks */
 };
 
 /* A window that was resolved and written to the outputs. */
@@ -142,7 +143,7 @@ struct sonde_io_options { /* SONDE_IO: sums after each `every_ns` and at the end
 	uint32_t top;               /* the largest so many; 0: all */
 };
 
-struct sonde_trace_options { /* SONDE_TRACE */
+struct sonde_trace_options { /* SONDE_TRACE; of SONDE_TRACE_STACKS one probe, and nothing else */
 	size_t size;                /* sizeof(struct sonde_trace_options) */
 	const char *probes;         /* "syscall:openat,uprobe:/bin/bash:readline"; separated by commas */
 	const char *filter;         /* "fd > 2 && comm ^= \"ng\""; NULL: none */
