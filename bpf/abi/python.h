@@ -53,7 +53,8 @@ struct sonde_python { /* byte offsets */
 	__u8 position;            /* enum sonde_python_position */
 	__u8 shim_owner;          /* a frame with this owner or a higher one is a shim */
 	__u8 code_tags;           /* bits of a code pointer to mask off: 3 with _PyStackRef, else 0 */
-	__u16 pad[2];             /* zero */
+	/* In PyInterpreterState: the number that the next code object gets (func_state.next_version); 0: not known. */
+	__u32 interpreter_made;
 	/* of _PyEval_EvalFrameDefault: FRAMES are paired by these if there are no cframes */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS];
 };

@@ -234,4 +234,6 @@ struct sonde_counters {
 	__u64 deferred_refused;                 /* and not sent, for lack of room or by the rate limit */
 	__u64 deferred_cut;		    /* of those sent: shorter than their stacks, for the same reasons */
 	__u64 runtimes_missed;              /* samples without their interpreters' frames, as that program was not loaded */
+	/* Interpreters' frames whose code was in the cache (runtimes/runtime.h); of these: read again, and found to be other code. */
+	__u64 runtime_cache_hits, runtime_cache_checks, runtime_cache_wrong;
 };

@@ -9,12 +9,13 @@
 #include "types.h"
 
 #define X(id, ...) SONDE_RUNTIME_##id,
-enum sonde_runtime { SONDE_RUNTIME_NONE, SONDE_RUNTIME_LIST(X, X) SONDE_RUNTIME_COUNT };
+enum sonde_runtime { SONDE_RUNTIME_NONE, SONDE_RUNTIME_LIST(X, X, X) SONDE_RUNTIME_COUNT };
 #undef X
 _Static_assert(SONDE_RUNTIME_COUNT <= 32, "a process's runtimes are bits of a __u32");
 
 #define X(id, ...) | 1u << SONDE_RUNTIME_##id
-enum { SONDE_RUNTIMES_WITH_LABELS = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X) }; /* bits 1 << enum sonde_runtime */
+enum { SONDE_RUNTIMES_WITH_LABELS = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, SONDE_NO_RUNTIME, X) }; /* bits 1 << enum sonde_runtime */
+enum { SONDE_RUNTIMES_THAT_OWN_CODE = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X, SONDE_NO_RUNTIME) }; /* likewise */
 #undef X
 
 #define SONDE_MAX_RUNTIME_FRAMES 2048 /* including the entries; a power of two; of a deeper stack the leaf end is kept */
@@ -93,5 +94,5 @@ struct sonde_runtime_process {
 /* A process's value: room for any runtime's struct. */
 union sonde_runtime_known {
 	struct sonde_runtime_process process;
-	__u64 words[26];
+	__u64 words[56];
 };

@@ -3,7 +3,8 @@
  * of folders and files: the numbers, BPF objects, kinds of frames, their names in the formats, and what is built. bpf/meson.build and
  * tools/runtimes_list.py read it too, so each entry begins on a line of its own and has constants only.
  *
- *   X        a runtime whose frames are placed among the native ones (enum frame_kind, FRAME_id)
+ *   X        an interpreter: its runs of frames are placed at the native frames of its loop (enum frame_kind, FRAME_id)
+ *   OWNER    a runtime that owns code whose frames are on the native stack: its step is part of the walk. Otherwise as X
  *   LABELS   a runtime with native frames only; its program sends the labels of the thread's work. Has only id and name
  *
  *   id       SONDE_RUNTIME_id. Append only: the order gives the numbers
@@ -18,11 +19,12 @@
 #pragma once
 
 /*	  id      name    shown     otlp       files                              firefox   svg                          page */
-#define SONDE_RUNTIME_LIST(X, LABELS) \
+#define SONDE_RUNTIME_LIST(X, OWNER, LABELS) \
 	X(PYTHON, python, "Python", "cpython", "*.py <frozen* <string> <stdin>", "green", (90, 50, 180, 45, 80, 40), \
 	  (120, 42, 72, 130, 30, 32, 10, 4)) \
 	X(PHP, php, "PHP", "php", "*.php", "purple", (180, 30, 130, 40, 210, 35), (265, 60, 83, 265, 34, 42, 8, 4)) \
 	X(PERL, perl, "Perl", "perl", "*.pl *.pm", "blue", (40, 50, 175, 40, 170, 40), (178, 46, 70, 180, 40, 30, 8, 4)) \
-	LABELS(GO, go)
+	LABELS(GO, go) \
+	OWNER(JAVA, java, "Java", "jvm", "*.java", "orange", (200, 50, 90, 40, 20, 30), (30, 75, 72, 30, 45, 34, 8, 4))
 
-#define SONDE_NO_RUNTIME(...) /* instead of X or LABELS: leaves those out */
+#define SONDE_NO_RUNTIME(...) /* instead of X, OWNER or LABELS: leaves those out */

@@ -16,10 +16,12 @@ enum known {
 
 /* Copies what is known of the current process: `size` bytes that begin with a struct sonde_runtime_process. User space may change the value
  * meanwhile; then its memory is given to another process's value at once. So the copy is valid only if the map still leads to the same
- * memory afterwards, with the same serial number. KNOWN_NOT: user space has written nothing yet. */
+ * memory afterwards, with the same serial number. If `to` still has the copy with this number, nothing is copied: no two values have the same.
+ * KNOWN_NOT: user space has written nothing yet. */
 static __always_inline enum known copy_known(void *map, __u32 tgid, __u32 generation, void *to, __u32 size)
 {
 	volatile const struct sonde_runtime_process *known = bpf_map_lookup_elem(map, &tgid), *again;
+	volatile struct sonde_runtime_process *copy = to;
 	__u32 serial;
 
 	if (!known)
@@ -27,9 +29,14 @@ static __always_inline enum known copy_known(void *map, __u32 tgid, __u32 genera
 	if (known->generation != generation)
 		return KNOWN_TORN;
 	serial = known->serial;
+	if (copy->serial == serial)
+		return KNOWN_WELL;
 	__builtin_memcpy(to, (const void *)known, size);
 	again = bpf_map_lookup_elem(map, &tgid);
-	return again && again == known && again->serial == serial ? KNOWN_WELL : KNOWN_TORN;
+	if (again && again == known && again->serial == serial && copy->serial == serial)
+		return KNOWN_WELL;
+	copy->serial = 0;
+	return KNOWN_TORN;
 }
 
 /* Nested loops as in the native walk: the verifier checks each function once. */
@@ -61,7 +68,7 @@ WALK_FUNCTION int look_at_natives(__u32 slot)
 	return 0;
 }
 
-/* Pairs the entries that are paired by counting, and hashes the frames. Returns the number of entries so far. */
+/* Pairs the entries that are paired by counting, and hashes where they are. Returns the number of entries so far. */
 WALK_FUNCTION __u32 settle_few(__u32 slot, __u32 from, __u32 nr_entries)
 {
 	struct scratch *s = scratch_of(slot);
@@ -80,12 +87,12 @@ WALK_FUNCTION __u32 settle_few(__u32 slot, __u32 from, __u32 nr_entries)
 		barrier_var(number);
 		frame = &r->frames[number & (SONDE_MAX_RUNTIME_FRAMES - 1)];
 		if (frame->flags & SONDE_RUNTIME_ENTRY) {
-			if (frame->where == RUNTIME_TO_COUNT)
+			if (frame->where == RUNTIME_TO_COUNT) {
 				runtime_pair_one(&s->walk, r, frame, nr_entries);
+				r->record.hash = hash_step(r->record.hash, frame->where);
+			}
 			nr_entries++;
 		}
-		r->record.hash = hash_step(hash_step(hash_step(r->record.hash, frame->code), frame->where),
-					   (__u64)frame->cookie << 32 | (__u32)frame->native << 16 | frame->runtime << 8 | frame->flags);
 	}
 	return nr_entries;
 }
@@ -121,6 +128,8 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 	r->nr_entries = 0;
 	r->next_native = 0;
 	r->nr_loops = 0;
+	r->counts = 0;
+	r->nr_hits = r->nr_checked = r->nr_wrong = 0;
 	r->nr_here = RUNTIME_ALL_HERE;
 	r->leaf_pc = s->walk.start.pc;
 	barrier_var(loops); /* the pointer itself is compared: Linux 5.10 does not infer it from the condition that chose it */
@@ -131,9 +140,26 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 	look_at_natives(s->walk.number);
 }
 
+/* Other triggers may interrupt the additions. Never adds 0, see count_one. */
+static __always_inline void count_cached(const struct runtime_walk *r)
+{
+	__u32 zero = 0;
+	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+
+	if (!count || !r->nr_hits)
+		return;
+	__sync_fetch_and_add(&count->runtime_cache_hits, r->nr_hits);
+	if (r->nr_checked)
+		__sync_fetch_and_add(&count->runtime_cache_checks, r->nr_checked);
+	if (r->nr_wrong)
+		__sync_fetch_and_add(&count->runtime_cache_wrong, r->nr_wrong);
+}
+
 /* Call after a runtime's last step. */
 static __always_inline void end_runtime(struct scratch *s)
 {
-	settle(s->walk.number, s->runtime.first_frame);
+	if (s->runtime.counts)
+		settle(s->walk.number, s->runtime.first_frame);
 	s->runtime.record.hash = hash_step(s->runtime.record.hash, s->runtime.record.stop);
+	count_cached(&s->runtime);
 }

@@ -8,8 +8,8 @@
  * execute_fake of the outermost, which was resumed. node.parent leads from that one inwards, but the stack goes outwards, so the generators
  * are collected first. They have no native frame.
  *
- * Cost: three reads per frame of PHP code (execute_data, zend_op_array, the opline's line), two per other frame. The line must be read
- * here: evaluated code may be freed a moment later. */
+ * Cost: two reads per frame of PHP code (zend_op_array, the opline's line), one per other frame, and one for several execute_data. The line
+ * must be read here: evaluated code may be freed a moment later. */
 #pragma once
 #include "../abi/php.h"
 #include "runtime.h"
@@ -234,11 +234,24 @@ static __always_inline int php_enter(struct walk *w, struct runtime_walk *r, con
 {
 	r->state[PHP_IS_LEAF] = 1;
 	r->state[PHP_RUNNING] = r->state[PHP_DELEGATES] = 0;
+	r->block_bytes = 0;
 	if (runtime_read(w, r, &r->cursor, sizeof(r->cursor), php->process.root.pc))
 		return RUNTIME_ENDED;
 	if (!r->cursor)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_COMPLETE);
 	php_look_ahead(w, r, php);
+	return RUNTIME_GOES_ON;
+}
+
+/* Gets an execute_data into the buffer. Most are beside each other, callers below. */
+static __always_inline int php_read_frame(struct walk *w, struct runtime_walk *r, __u64 ex)
+{
+	__s64 at = runtime_block(w, r, ex, SONDE_PHP_EX_BYTES);
+
+	if (at < 0)
+		return RUNTIME_ENDED;
+	for (__u32 off = 0; off < SONDE_PHP_EX_BYTES; off += 8)
+		r->buffer[PHP_EX + off / 8] = runtime_word(r, (__u32)at + off);
 	return RUNTIME_GOES_ON;
 }
 
@@ -252,7 +265,7 @@ static __always_inline int php_step(struct walk *w, struct runtime_walk *r, cons
 		return php_end(r);
 	if (ex & 7)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
-	if (runtime_read(w, r, &r->buffer[PHP_EX], SONDE_PHP_EX_BYTES, ex))
+	if (php_read_frame(w, r, ex))
 		return RUNTIME_ENDED;
 	if (!is_delegate)
 		r->cursor = r->buffer[SONDE_PHP_EX_PREV / 8];

@@ -5,8 +5,12 @@
  * that is. Up to 3.9 it keeps nothing: each frame has an activation of its own, so they are paired by counting. 3.10 keeps a CFrame for
  * each frame, 3.11 a _PyCFrame for each run, 3.12 and newer the shim frame below the run.
  *
- * Cost: one read of user memory per frame for its code, and one for several frames themselves, since those of 3.11 and newer are adjacent
- * (callers at lower addresses); one for each cframe of the chain. */
+ * Cost: one read of user memory for several frames, since those of 3.11 and newer are adjacent (callers at lower addresses); one for each
+ * cframe of the chain; and one per frame for its code, unless the cookie is in the cache.
+ *
+ * The cache is exact. An interpreter numbers its code objects (co_version, 3.12 and newer), and the counter grows whenever it makes one. If
+ * the counter is what it was when a cookie was read, no code was made since, so code that runs at that address now is the same object. Where
+ * the counter is not known, nothing is cached. */
 #pragma once
 #include "../abi/python.h"
 #include "runtime.h"
@@ -15,13 +19,16 @@
 #define PYTHON_CFRAME 0  /* the cframe of the next run; 0: none */
 #define PYTHON_IN_RUN 1  /* frames since the last entry */
 #define PYTHON_TSTATE 2
+#define PYTHON_MADE 3    /* the counter: the number of the next code object; 0: not known */
+#define PYTHON_KEY 4     /* hash of the process, its interpreter and the counter */
 
+#define PYTHON_TSTATE_INTERPRETER 16 /* prev, next, interp, ... since 3.8 */
 #define PYTHON_TSTATE_BYTES 4096 /* more than its size: 280 in 3.10, 360 in 3.11 */
 
 #define PYTHON_CO_OPTIMIZED 1
 #define PYTHON_CO_NEWLOCALS 2
 
-/* The value at an offset in the walk's buffer or block, both of 512 bytes. */
+/* The value at an offset in the walk's buffer, or in a copy. */
 static __always_inline __u64 python_u64(const __u64 *words, __u32 off)
 {
 	return words[off / 8 & 63];
@@ -32,9 +39,15 @@ static __always_inline __u32 python_u32(const __u64 *words, __u32 off)
 	return ((const __u32 *)words)[off / 4 & 127];
 }
 
-static __always_inline __u8 python_u8(const __u64 *words, __u32 off)
+/* Likewise, in the block. */
+static __always_inline __u32 python_block_u32(const struct runtime_walk *r, __u32 off)
 {
-	return ((const __u8 *)words)[off & 511];
+	return (__u32)(runtime_word(r, off) >> (off & 4) * 8);
+}
+
+static __always_inline __u8 python_block_u8(const struct runtime_walk *r, __u32 off)
+{
+	return (__u8)(runtime_word(r, off) >> (off & 7) * 8);
 }
 
 /* Reads the cframe of the next run, and the frame it points to, if it has one. */
@@ -49,12 +62,36 @@ static __always_inline int python_cframe(struct walk *w, struct runtime_walk *r,
 	return 0;
 }
 
+/* The variable `current` in a library: four reads find it, so it is remembered how far below the thread pointer it is. */
+static __always_inline int python_read_module(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 *ret_tstate)
+{
+	__u64 base = user_tls_base(w), key = hash_step(w->hash_begin, p->process.serial) | 1, at;
+	struct runtime_place *place = &r->places[key >> (64 - RUNTIME_PLACES_SHIFT)];
+
+	if (!base)
+		return -1;
+	if (place->key != key) {
+		if (tls_find_module(w, &p->current, base, p->current.pc, &at))
+			return -1;
+		if (base - at > TLS_STATIC_BYTES)
+			return tls_word(w, at, ret_tstate);
+		place->key = key;
+		place->below = base - at;
+	}
+	return tls_word(w, base - place->below, ret_tstate);
+}
+
+static __always_inline int python_read_current(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 *ret_tstate)
+{
+	return p->current.kind == SONDE_TLS_MODULE ? python_read_module(w, r, p, ret_tstate) : tls_read(w, &p->current, ret_tstate);
+}
+
 /* The thread's PyThreadState, whose start is in the buffer. 0: there is none, or it could not be read. */
 static __always_inline __u64 python_tstate(struct walk *w, struct runtime_walk *r, const struct sonde_python *p)
 {
 	__u64 tstate = 0;
 
-	if (p->current.kind != SONDE_TLS_NONE && !tls_read(w, &p->current, &tstate) && tstate) {
+	if (p->current.kind != SONDE_TLS_NONE && !python_read_current(w, r, p, &tstate) && tstate) {
 		if (!read_user(w, r->buffer, p->tstate_bytes & 511, tstate) &&
 		    (p->current.kind != SONDE_TLS_GLOBAL || python_u64(r->buffer, p->tstate_thread_id) == user_tls_base(w)))
 			return tstate;
@@ -64,6 +101,19 @@ static __always_inline __u64 python_tstate(struct walk *w, struct runtime_walk *
 	if (!tstate)
 		return 0;
 	return runtime_read(w, r, r->buffer, p->tstate_bytes & 511, tstate) ? 0 : tstate;
+}
+
+/* Reads the counter of the interpreter whose PyThreadState is in the buffer. */
+static __always_inline void python_look_at_counter(struct walk *w, struct runtime_walk *r, const struct sonde_python *p)
+{
+	__u64 interpreter = python_u64(r->buffer, PYTHON_TSTATE_INTERPRETER);
+	__u32 made = 0;
+
+	r->state[PYTHON_MADE] = 0;
+	if (!p->interpreter_made || read_user(w, &made, sizeof(made), interpreter + p->interpreter_made))
+		return;
+	r->state[PYTHON_MADE] = made;
+	r->state[PYTHON_KEY] = hash_step(hash_step(w->hash_begin, interpreter), made);
 }
 
 /* Starts with what the thread runs. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: no interpreter runs in this thread, or it could not be read. */
@@ -78,6 +128,7 @@ static __always_inline int python_enter(struct walk *w, struct runtime_walk *r, 
 	r->state[PYTHON_TSTATE] = python_tstate(w, r, p);
 	if (!r->state[PYTHON_TSTATE])
 		return RUNTIME_ENDED;
+	python_look_at_counter(w, r, p);
 	r->cursor = python_u64(r->buffer, p->tstate_frame);
 	if (p->tstate_cframe != SONDE_PYTHON_NONE)
 		cframe = python_u64(r->buffer, p->tstate_cframe);
@@ -142,30 +193,61 @@ static __always_inline __u64 python_where(struct walk *w, struct runtime_walk *r
 	return position - start < (1u << 30) ? position - start : 0;
 }
 
-/* Stores the frame of a code object. A class call with __init__ runs a frame of the interpreter's own (_Py_InitCleanup), which is left
- * out. */
+/* Is it the frame of a class call with __init__ (_Py_InitCleanup)? That is the interpreter's own, and is left out. */
+static __always_inline int python_is_cleanup(const struct sonde_python *p, const struct sonde_python_code *code)
+{
+	return p->kind == SONDE_PYTHON_SHIMS && !code->firstlineno &&
+	       (code->flags & (PYTHON_CO_OPTIMIZED | PYTHON_CO_NEWLOCALS)) == PYTHON_CO_OPTIMIZED;
+}
+
+/* Reads the head of a code object. Returns 0; -1: the walk ends there, marked. */
+static __always_inline int python_read_code(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code,
+					    struct sonde_python_code *ret)
+{
+	if (runtime_read(w, r, r->buffer, p->code_bytes & 511, code))
+		return -1;
+	if (p->code_type && python_u64(r->buffer, p->code_type_off) != p->code_type) {
+		runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+		return -1;
+	}
+	ret->flags = python_u32(r->buffer, p->code_flags);
+	ret->firstlineno = python_u32(r->buffer, p->code_firstlineno);
+	ret->argcount = python_u32(r->buffer, p->code_argcount);
+	ret->kwonlyargcount = python_u32(r->buffer, p->code_kwonlyargcount);
+	ret->version = p->code_version == SONDE_PYTHON_NONE ? 0 : python_u32(r->buffer, p->code_version);
+	ret->linetable = python_u64(r->buffer, p->code_linetable);
+	ret->name = python_u64(r->buffer, p->code_name);
+	ret->filename = python_u64(r->buffer, p->code_filename);
+	return 0;
+}
+
+/* Stores the frame of a code object, if it is one of the program's. */
 static __always_inline int python_push(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code, __u64 position,
 				       __u32 tlbc)
 {
+	__u64 key = hash_step(r->state[PYTHON_KEY], code) | 1, where = python_where(w, r, p, code, position, tlbc);
+	struct runtime_cached *cached = runtime_cached(r, key);
+	int is_cached = r->state[PYTHON_MADE] && cached->key == key;
 	struct sonde_python_code read;
+	__u32 cookie;
 
-	if (runtime_read(w, r, r->buffer, p->code_bytes & 511, code))
+	if (is_cached && !runtime_is_checked(r)) {
+		r->state[PYTHON_IN_RUN]++;
+		return runtime_push(r, code, where, cached->cookie, 0);
+	}
+	if (python_read_code(w, r, p, code, &read))
 		return RUNTIME_ENDED;
-	if (p->code_type && python_u64(r->buffer, p->code_type_off) != p->code_type)
-		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
-	read.flags = python_u32(r->buffer, p->code_flags);
-	read.firstlineno = python_u32(r->buffer, p->code_firstlineno);
-	if (p->kind == SONDE_PYTHON_SHIMS && !read.firstlineno &&
-	    (read.flags & (PYTHON_CO_OPTIMIZED | PYTHON_CO_NEWLOCALS)) == PYTHON_CO_OPTIMIZED)
+	if (python_is_cleanup(p, &read))
 		return RUNTIME_GOES_ON;
-	read.argcount = python_u32(r->buffer, p->code_argcount);
-	read.kwonlyargcount = python_u32(r->buffer, p->code_kwonlyargcount);
-	read.version = p->code_version == SONDE_PYTHON_NONE ? 0 : python_u32(r->buffer, p->code_version);
-	read.linetable = python_u64(r->buffer, p->code_linetable);
-	read.name = python_u64(r->buffer, p->code_name);
-	read.filename = python_u64(r->buffer, p->code_filename);
+	cookie = sonde_python_cookie(&read);
+	if (is_cached && cookie != cached->cookie)
+		r->nr_wrong++;
+	if (read.version && read.version < r->state[PYTHON_MADE]) {
+		cached->key = key;
+		cached->cookie = cookie;
+	}
 	r->state[PYTHON_IN_RUN]++;
-	return runtime_push(r, code, python_where(w, r, p, code, position, tlbc), sonde_python_cookie(&read), 0);
+	return runtime_push(r, code, where, cookie, 0);
 }
 
 /* The pieces of a copy: the code object, its name, its file's name, its line table. The sizes are enough for nearly all. */
@@ -214,14 +296,14 @@ static __always_inline int python_step(struct walk *w, struct runtime_walk *r, c
 	at = runtime_block(w, r, frame, p->frame_bytes & 511);
 	if (at < 0)
 		return RUNTIME_ENDED;
-	r->cursor = python_u64(r->block, at + p->frame_back);
-	code = python_u64(r->block, at + p->frame_code) & ~(__u64)p->code_tags;
-	position = p->position == SONDE_PYTHON_ADDRESS ? python_u64(r->block, at + p->frame_position)
-						       : python_u32(r->block, at + p->frame_position);
+	r->cursor = runtime_word(r, at + p->frame_back);
+	code = runtime_word(r, at + p->frame_code) & ~(__u64)p->code_tags;
+	position = p->position == SONDE_PYTHON_ADDRESS ? runtime_word(r, at + p->frame_position)
+						       : python_block_u32(r, at + p->frame_position);
 	if (p->frame_owner != SONDE_PYTHON_NONE)
-		owner = python_u8(r->block, at + p->frame_owner);
+		owner = python_block_u8(r, at + p->frame_owner);
 	if (p->frame_tlbc != SONDE_PYTHON_NONE)
-		tlbc = python_u32(r->block, at + p->frame_tlbc);
+		tlbc = python_block_u32(r, at + p->frame_tlbc);
 	if (p->kind == SONDE_PYTHON_SHIMS && owner >= p->shim_owner) {
 		if (!r->state[PYTHON_IN_RUN]) /* it was just entered, or is about to be left */
 			return RUNTIME_GOES_ON;

@@ -23,11 +23,28 @@ enum runtime_pairing {
 	RUNTIME_PAIR_BETWEEN, /* the runtime gives the limits of the surplus: min_ahead, max_ahead */
 };
 
+#define RUNTIME_BLOCK_WORDS 256 /* a power of two. A read of 2 KiB takes 10 % longer than one of 8 bytes. */
+
+/* A cookie that was read for some code. `key` is a hash of the code's address and of all that says that it is still the same code; it has 64
+ * bits, and depends on the recording's seed, as the hashes of stacks do. 0: none. */
+#define RUNTIME_CACHE_SHIFT 10
+struct runtime_cached {
+	__u64 key;
+	__u32 cookie, pad;
+};
+#define RUNTIME_CACHE_CHECK 16 /* one of so many hits is read again, and compared */
+
+/* How far below the thread pointer a process's variable is. `key`: a hash of the process and what is known of it; 0: none. */
+#define RUNTIME_PLACES_SHIFT 4
+struct runtime_place {
+	__u64 key, below;
+};
+
 struct runtime_walk {
 	__u64 cursor;        /* address of the next frame */
 	__u64 state[6];      /* the runtime's own, kept from step to step */
 	__u64 buffer[64];    /* for the reads of a step: BPF's stack is small */
-	__u64 block[64];     /* for frames that lie beside each other: user memory around the last frame that was not in it yet */
+	__u64 block[RUNTIME_BLOCK_WORDS]; /* for frames that lie beside each other: user memory around the last frame that was not in it yet */
 	__u64 block_start;   /* user address of block[0] */
 	__u64 block_bytes;   /* 0: it is empty */
 	__u32 nr_frames;     /* in `frames`, with the entries */
@@ -40,9 +57,14 @@ struct runtime_walk {
 	__s32 min_ahead, max_ahead; /* RUNTIME_PAIR_BETWEEN: least and greatest surplus of activations over runs */
 	__u8 runtime;        /* enum sonde_runtime: the one that walks now */
 	__u8 pairing;        /* enum runtime_pairing */
-	__u8 pad[6];
+	__u8 counts;         /* some entries are paired by counting */
+	__u8 pad[5];
+	__u32 nr_cached;     /* frames whose cookie was in the cache, in all walks */
+	__u32 nr_hits, nr_checked, nr_wrong; /* likewise, of the runtime that walks now; of these: read again; found to be other code */
 	struct sonde_code_range ranges[SONDE_MAX_LOOPS];
 	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames in these ranges, leaf first */
+	struct runtime_place places[1 << RUNTIME_PLACES_SHIFT]; /* outlives the walk */
+	struct runtime_cached cache[1 << RUNTIME_CACHE_SHIFT]; /* likewise */
 	__u64 known_hash;                   /* hash of a payload that was sent; 0: not looked up */
 	struct sonde_runtime_record record; /* the walk fills in its `fault`, `stop` and `stopped_runtime` */
 	struct sonde_runtime_frame frames[SONDE_MAX_RUNTIME_FRAMES];
@@ -92,7 +114,29 @@ static __always_inline __u64 runtime_root(struct walk *w, struct runtime_walk *r
 	return root;
 }
 
-/* Appends a frame. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: there is no room for it. */
+/* The word of the block at an offset that runtime_block has returned, plus that of a field. */
+static __always_inline __u64 runtime_word(const struct runtime_walk *r, __u32 off)
+{
+	return r->block[off / 8 & (RUNTIME_BLOCK_WORDS - 1)];
+}
+
+/* The cache's entry for code with this key. */
+static __always_inline struct runtime_cached *runtime_cached(struct runtime_walk *r, __u64 key)
+{
+	return &r->cache[key >> (64 - RUNTIME_CACHE_SHIFT)];
+}
+
+/* A hit: true if the code is to be read again all the same. */
+static __always_inline int runtime_is_checked(struct runtime_walk *r)
+{
+	r->nr_hits++;
+	if (++r->nr_cached % RUNTIME_CACHE_CHECK)
+		return 0;
+	r->nr_checked++;
+	return 1;
+}
+
+/* Appends a frame, and adds it to the hash. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: there is no room for it. */
 static __always_inline int runtime_push(struct runtime_walk *r, __u64 code, __u64 where, __u32 cookie, __u8 flags)
 {
 	struct sonde_runtime_frame *frame;
@@ -108,6 +152,7 @@ static __always_inline int runtime_push(struct runtime_walk *r, __u64 code, __u6
 	frame->flags = flags;
 	frame->native = 0;
 	r->nr_frames = i + 1;
+	r->record.hash = hash_step(hash_step(hash_step(r->record.hash, code), where), (__u64)cookie << 32 | r->runtime << 8 | flags);
 	if (flags & SONDE_RUNTIME_ENTRY)
 		r->nr_entries++;
 	return RUNTIME_GOES_ON;
@@ -123,6 +168,7 @@ static __always_inline int runtime_push_placed(struct walk *w, struct runtime_wa
 	if (runtime_push(r, code, where, cookie, SONDE_RUNTIME_PLACED) != RUNTIME_GOES_ON)
 		return RUNTIME_ENDED;
 	r->frames[i & (SONDE_MAX_RUNTIME_FRAMES - 1)].native = number;
+	r->record.hash = hash_step(r->record.hash, number);
 	return RUNTIME_GOES_ON;
 }
 
@@ -188,6 +234,7 @@ static __always_inline int runtime_entry_at(struct walk *w, struct runtime_walk 
 /* Ends a run that is paired by counting; runtime_pair_one finds its native frame later. */
 static __always_inline int runtime_entry(struct runtime_walk *r)
 {
+	r->counts = 1;
 	return runtime_push(r, 0, RUNTIME_TO_COUNT, 0, SONDE_RUNTIME_ENTRY);
 }
 

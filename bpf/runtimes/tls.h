@@ -14,6 +14,10 @@
 #define TLS_MIN_POINTER \
 	0x400000 /* an unresolved TLSDESC holds a pointer, a larger number: offsets are negative (x86-64) or small (arm64) */
 
+/* A library that is loaded with its program has its variables a little below the thread pointer (x86-64), at the same distance in all
+ * threads. Those of other libraries are allocated elsewhere. */
+#define TLS_STATIC_BYTES 4096
+
 /* TLS_READ: the word is in *ret_value; TLS_NONE: it is 0; -1: it cannot be read. */
 static __always_inline int tls_word(struct walk *w, __u64 at, __u64 *ret_value)
 {
@@ -22,9 +26,9 @@ static __always_inline int tls_word(struct walk *w, __u64 at, __u64 *ret_value)
 	return *ret_value ? TLS_READ : TLS_NONE;
 }
 
-/* `pair` is the address of {module, offset}. The number of the dtv's entries is before its first (glibc) or in it (musl); modules beyond it
- * were not used by this thread yet. */
-static __always_inline int tls_read_module(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 pair, __u64 *ret)
+/* Finds the address of a variable. `pair` is the address of {module, offset}. The number of the dtv's entries is before its first (glibc) or
+ * in it (musl); modules beyond it were not used by this thread yet. */
+static __always_inline int tls_find_module(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 pair, __u64 *ret_at)
 {
 	__u64 module[2], dtv, nr, stride = tls->dtv_stride, block;
 	int err;
@@ -45,7 +49,16 @@ static __always_inline int tls_read_module(struct walk *w, const struct sonde_tl
 	err = tls_word(w, dtv + module[0] * stride, &block);
 	if (err || block == ~0ULL)
 		return err ? err : TLS_NONE;
-	return tls_word(w, block + module[1] + (__u64)tls->off, ret);
+	*ret_at = block + module[1] + (__u64)tls->off;
+	return TLS_READ;
+}
+
+static __always_inline int tls_read_module(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 pair, __u64 *ret)
+{
+	__u64 at;
+	int err = tls_find_module(w, tls, base, pair, &at);
+
+	return err ? err : tls_word(w, at, ret);
 }
 
 static __always_inline int tls_read_key(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 *ret)

@@ -48,6 +48,7 @@ enum sonde_mode {
 	SONDE_COUNT,     /* events, by counters: no stacks, no profile */
 	SONDE_FILES,     /* files that are opened: lines or sums */
 	SONDE_IO,        /* what is read and written, by process and file: sums */
+	SONDE_LEAK,      /* memory that was allocated and not freed, by probes of the allocator's functions */
 	SONDE_TRACE,     /* hits of tracepoints, system calls and functions: counts, times, lines */
 	SONDE_TRACE_STACKS, /* the same as a profile of their stacks */
 };
@@ -143,6 +144,20 @@ struct sonde_io_options { /* SONDE_IO: sums after each `every_ns` and at the end
 	uint32_t top;               /* the largest so many; 0: all */
 };
 
+#define SONDE_DEFAULT_MAX_LIVE 1000000
+
+/* With `every_ns`, each window's profile has the blocks that are allocated at its end. */
+struct sonde_leak_options { /* SONDE_LEAK: processes or a command are required */
+	size_t size;                /* sizeof(struct sonde_leak_options) */
+	uint64_t older_than_ns;     /* report only blocks of this age; 0: all */
+	uint64_t min_bytes, max_bytes; /* track only allocations of these sizes; max 0: no limit */
+	uint32_t sample_rate;       /* track one in so many allocations, by chance; each then counts as so many. 0 and 1: all */
+	uint32_t max_live;          /* blocks tracked at a time; more are counted and left out; 0: SONDE_DEFAULT_MAX_LIVE */
+	bool each;                  /* each block is a sample of its own, with the label "address" */
+	bool children;              /* of the command: too. The probes are then in every process that maps the allocator's file */
+	const char *object;         /* probe only this file: a path, or a name such as "libc"; NULL: every allocator */
+};
+
 struct sonde_trace_options { /* SONDE_TRACE; of SONDE_TRACE_STACKS one probe, and nothing else */
 	size_t size;                /* sizeof(struct sonde_trace_options) */
 	const char *probes;         /* "syscall:openat,uprobe:/bin/bash:readline"; separated by commas */
@@ -212,6 +227,8 @@ struct sonde_session_options {
 	void (*window)(void *arg, const struct sonde_window *window);
 	int (*text)(void *arg, const char *lines);
 	void *arg;
+	const struct sonde_leak_options *leak; /* as `sampling` and the others */
+	uint32_t max_stacks;        /* SONDE_LEAK: text has so many stacks, the largest; 0: all */
 };
 
 /* Untrusted files are read in a worker, a process without rights: the program that uses the library, started once more. So the program's

@@ -134,12 +134,28 @@ static void print_warnings(struct sonde_session *session)
 		output_say("%s", warning);
 }
 
+/* In memleak's words. */
+static void print_attached(const struct recording *recording)
+{
+	struct buffer header = BUFFER_INIT(1 << 17);
+
+	buffer_text(&header, "Attaching to ");
+	for (uint32_t i = 0; i < recording->targets.tgids.nr; i++)
+		buffer_printf(&header, "%s%" PRIu32, i ? "," : "pid ", recording->targets.tgids.ids[i]);
+	if (recording->command)
+		buffer_text(&header, recording->command[0]);
+	buffer_text(&header, ", Ctrl+C to quit.\n");
+	if (!header.err)
+		output_talk(header.data);
+	buffer_done(&header);
+}
+
 /* In the words of BCC's tools. */
 static void print_header(const struct recording *recording, const struct recording_words *words)
 {
 	struct buffer header = BUFFER_INIT(1 << 17);
 
-	if (recording->folded)
+	if (recording->folded || words->is_attached) /* memleak's is printed when the probes are in place */
 		return;
 	buffer_printf(&header, "%s ", words->measuring);
 	target_options_text(&recording->targets, recording->command, &header);
@@ -170,13 +186,25 @@ static void stop(void *session)
 	sonde_session_stop(session);
 }
 
+struct running { /* for the callbacks */
+	const struct recording *recording;
+	struct sonde_session *session;
+};
+
+static void print_started(void *arg)
+{
+	const struct running *running = arg;
+
+	print_attached(running->recording);
+}
+
 /* Prints the messages of a window; its reports go elsewhere. */
 static void print_window(void *arg, const struct sonde_window *window)
 {
-	struct sonde_session *const *session = arg;
+	const struct running *running = arg;
 
 	output_progress_done();
-	print_warnings(*session);
+	print_warnings(running->session);
 	if (window->err)
 		output_say("window %" PRIu32 " was not written: %s", window->number, strerror(-window->err));
 }
@@ -209,16 +237,17 @@ int recording_run(const struct verb *verb, const struct recording *recording, co
 		  const struct recording_words *words)
 {
 	struct sonde_session_options shown = *options;
-	struct sonde_session *session = NULL;
+	struct running running = { .recording = recording };
 	int err, code;
 
 	shown.window = print_window;
-	shown.arg = &session;
+	shown.started = words->is_attached && !recording->folded ? print_started : NULL;
+	shown.arg = &running;
 	if (output_progress_wanted())
 		shown.progress = options->mode == SONDE_OFF_CPU ? show_waits : show_progress;
-	err = sonde_session_new(&shown, &session);
-	code = err < 0 ? session_failed(verb, session, err) : take_profile(verb, recording, words, session);
+	err = sonde_session_new(&shown, &running.session);
+	code = err < 0 ? session_failed(verb, running.session, err) : take_profile(verb, recording, words, running.session);
 	signals_done();
-	sonde_session_free(session);
+	sonde_session_free(running.session);
 	return code;
 }

@@ -157,6 +157,7 @@ struct sonde_session_options recording_options(const struct recording *recording
 /* The words of a verb for its messages. */
 struct recording_words {
 	const char *measuring;        /* the header's first words, "Sampling at 49 Hertz of"; -f omits the header */
+	bool is_attached;             /* the header is memleak's: "Attaching to pid 185, Ctrl+C to quit." */
 	const char *threads, *place;  /* "user", "CPU#3"; NULL: all of them, everywhere */
 	const char *no_samples;       /* for an empty profile: "nothing of what was asked for ran on a CPU" */
 };

@@ -63,11 +63,11 @@ static const struct {
 	{ "tee", PLAIN(1, 2, 3) },
 	{ "copy_file_range", PLAIN(1, 3, 5) },
 	{ "vmsplice", { SONDE_IO_VECTOR, .write_fd = 1, .by_mode = 1 } },
-	{ "io_uring_enter", { SONDE_IO_SUBMIT } },
-	{ "io_submit", { SONDE_IO_SUBMIT } },
-	{ "mmap", { SONDE_IO_MAP } },
-	{ "mmap2", { SONDE_IO_MAP } },
-	{ "socketcall", { SONDE_IO_SOCKETCALL } },
+	{ "io_uring_enter", { .kind = SONDE_IO_SUBMIT } },
+	{ "io_submit", { .kind = SONDE_IO_SUBMIT } },
+	{ "mmap", { .kind = SONDE_IO_MAP } },
+	{ "mmap2", { .kind = SONDE_IO_MAP } },
+	{ "socketcall", { .kind = SONDE_IO_SOCKETCALL } },
 };
 _Static_assert(ARRAY_SIZE(calls) <= SONDE_IO_MAX_CALLS, "there is no room for so many calls");
 

@@ -32,7 +32,7 @@ static const struct {
 	const void *(*bytes)(size_t *ret_size);
 } objects[SONDE_RUNTIME_COUNT] = {
 #define X(id, name, ...) [SONDE_RUNTIME_##id] = { #name, name##_bpf__elf_bytes },
-	SONDE_RUNTIME_LIST(X, X)
+	SONDE_RUNTIME_LIST(X, X, X)
 #undef X
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "abi/record.h"
+#include "collect/uprobe_link.h"
 
 #define EVENT_SOURCES "/sys/bus/event_source/devices/"
 #define ENOTSUPP 524 /* linux/errno.h: the kernel returns it where it has no trampolines; user space does not know it */
@@ -32,6 +33,8 @@ static const struct kind {
 	[TRIGGER_KRETPROBE] = { "kretprobe", .type = BPF_PROG_TYPE_KPROBE },
 	[TRIGGER_FENTRY] = { "fentry", .type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FENTRY,
 			     .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
+	[TRIGGER_UPROBE_MULTI] = { "uprobe", .type = BPF_PROG_TYPE_KPROBE, .attach_type = UPROBE_LINK_MULTI, .is_in_user = true },
+	[TRIGGER_UPROBE_SESSION] = { "uprobe", .type = BPF_PROG_TYPE_KPROBE, .attach_type = UPROBE_LINK_SESSION, .is_in_user = true },
 	[TRIGGER_FEXIT] = { "fexit", .type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FEXIT,
 			    .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
 };

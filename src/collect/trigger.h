@@ -22,6 +22,8 @@ enum trigger_kind {
 	TRIGGER_KRETPROBE,
 	TRIGGER_FENTRY,
 	TRIGGER_FEXIT,
+	TRIGGER_UPROBE_MULTI,   /* both attached by their owner (uprobe_link.h) */
+	TRIGGER_UPROBE_SESSION,
 };
 
 #define TRIGGER_ALL_PROCESSES (-1)

@@ -35,6 +35,7 @@ struct measurement {
 	bool needs_initial_stacks;      /* threads that wait at the start are reported (engine.h) */
 	bool prints_windows;   /* `profile` prints a window's contents at once; nothing is written to the outputs */
 	bool has_stacks, has_histograms; /* in the profile; neither: there is none */
+	bool may_be_empty;     /* to see nothing is a result: not SONDE_EXIT_NO_SAMPLES */
 	bool takes_whole_command; /* records what the command does after the request to end it: its end comes before `stop` */
 };
 

@@ -22,6 +22,8 @@ struct window {
 	struct samples *samples;
 	struct wait_sums *sums;      /* NULL: waits are not measured */
 	struct buffer waits;         /* of runq --stacks: struct sonde_runqslower_record each */
+	void *own;                   /* what the measurement keeps of it; NULL: nothing */
+	void (*free_own)(void *own);
 	struct location_files *files;
 	struct account account;      /* as far as it is known before the profile is made */
 	int events_err;              /* from writing a file of events; the account has a note */

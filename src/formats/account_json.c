@@ -42,6 +42,9 @@ static void write_runtimes(struct json *json, const struct account *account)
 		json_key_u64(json, runtime_stop_name(i), account->runtime_stopped[i]);
 	json_close(json, '}');
 	json_key_u64(json, "runtime_missed", account->runtime_missed);
+	json_key_u64(json, "runtime_cache_hits", account->runtime_cache_hits);
+	json_key_u64(json, "runtime_cache_checks", account->runtime_cache_checks);
+	json_key_u64(json, "runtime_cache_wrong", account->runtime_cache_wrong);
 	json_key_u64(json, "labels_missed", account->labels_missed);
 	json_key_u64(json, "nr_frames_unnamed", account->nr_frames_unnamed);
 	json_key(json, "runtimes");

@@ -12,7 +12,7 @@
 #define FIREFOX_OF_RUNTIME(id, name, shown, otlp, files, firefox, ...) X(id, shown, firefox)
 #define FIREFOX_CATEGORY_LIST(X) \
 	X(OTHER, "Other", "grey") \
-	X(USER, "User", "yellow") X(KERNEL, "Kernel", "orange") SONDE_RUNTIME_LIST(FIREFOX_OF_RUNTIME, SONDE_NO_RUNTIME)
+	X(USER, "User", "yellow") X(KERNEL, "Kernel", "orange") SONDE_RUNTIME_LIST(FIREFOX_OF_RUNTIME, FIREFOX_OF_RUNTIME, SONDE_NO_RUNTIME)
 #define X(id, name, colour) FIREFOX_##id,
 enum firefox_category { FIREFOX_CATEGORY_LIST(X) };
 #undef X

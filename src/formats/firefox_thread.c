@@ -194,7 +194,7 @@ static uint32_t category(uint32_t kind)
 							    [FRAME_KERNEL] = FIREFOX_KERNEL,
 							    [FRAME_MISSED] = FIREFOX_OTHER,
 							    [FRAME_MARK] = FIREFOX_OTHER,
-							    SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
+							    SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME) };
 #undef X
 
 	return categories[kind];

@@ -12,7 +12,7 @@
 #define OTLP_STRING_LIST(X) \
 	X(THREAD_ID, "thread.id") X(THREAD_NAME, "thread.name") X(CPU, "cpu.logical_number") X(FRAME_TYPE, "profile.frame.type") \
 	X(BUILD_ID, "process.executable.build_id.gnu") X(NATIVE, "native") X(KERNEL, "kernel") X(ABORT, "abort-marker") \
-	SONDE_RUNTIME_LIST(OTLP_OF_RUNTIME, SONDE_NO_RUNTIME) \
+	SONDE_RUNTIME_LIST(OTLP_OF_RUNTIME, OTLP_OF_RUNTIME, SONDE_NO_RUNTIME) \
 	X(COMMENT, "pprof.profile.comment") X(PERIOD_TYPE, "") X(PERIOD_UNIT, "") X(ACCOUNT, "") /* the last three differ per profile */
 #define X(id, text) OTLP_STRING_##id,
 enum otlp_string { OTLP_STRING_LIST(X) OTLP_STRING_COUNT };

@@ -136,7 +136,7 @@ static enum otlp_string frame_type(uint32_t kind)
 						  [FRAME_KERNEL] = OTLP_STRING_KERNEL,
 						  [FRAME_MISSED] = OTLP_STRING_ABORT,
 						  [FRAME_MARK] = OTLP_STRING_ABORT,
-						  SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
+						  SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME) };
 #undef X
 
 	return types[kind];

@@ -2,6 +2,7 @@
 /* export_options: options for the writers of all formats. */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 struct export_options {
 	bool delimited;      /* text, folded: a line between kernel and user */
@@ -10,5 +11,6 @@ struct export_options {
 	bool threads;        /* one line per thread; else equal stacks of equally named threads of a process are one */
 	/* Threads were selected by id: text has a line for each, with its id, even without `threads`. */
 	bool of_tids;
+	uint32_t max_stacks; /* text of outstanding memory: the largest alone; 0: all */
 	bool user_only, kernel_only; /* the only side requested: no delimiter then */
 };

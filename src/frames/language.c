@@ -50,7 +50,7 @@ const char *language_of(const struct profile *profile, uint32_t number)
 #define X(id, name, shown, ...) \
 	case FRAME_##id: \
 		return shown;
-	SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+	SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME)
 #undef X
 	case FRAME_NATIVE:
 		break;

@@ -88,7 +88,7 @@ enum frame_kind import_kind_of_file(const char *file, size_t size)
 		enum frame_kind kind;
 	} languages[] = {
 #define X(id, name, shown, otlp, files, ...) { files, FRAME_##id },
-		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+		SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME)
 #undef X
 	};
 

@@ -186,7 +186,7 @@ static enum frame_kind interpreted_kind(const char *type)
 		const char *type;
 		enum frame_kind kind;
 #define X(id, name, shown, otlp, ...) { otlp, FRAME_##id },
-	} types[] = { SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
+	} types[] = { SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME) };
 #undef X
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {

@@ -53,6 +53,8 @@ struct account_counts {
 	/* interpreters: runtime stacks by their end, and frames whose names could not be read */
 	uint64_t runtime_stopped[SONDE_RUNTIME_STOP_COUNT], nr_frames_unnamed;
 	uint64_t runtime_missed; /* samples that lost their runtime stack: no room, or its program was not loaded */
+	/* interpreters' frames whose code the kernel side had in its cache; of these: read again, and found to be other code */
+	uint64_t runtime_cache_hits, runtime_cache_checks, runtime_cache_wrong;
 	uint64_t labels_missed;  /* samples that lost their labels: no room, or not readable */
 	/* stacks that libdw unwound again: audited = agreed + differed + sum(not comparable) */
 	uint64_t audited, audit_agreed, audit_differed, audit_not_comparable[AUDIT_REASON_COUNT];

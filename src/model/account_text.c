@@ -176,6 +176,9 @@ static void write_runtimes(const struct account *account, struct buffer *buffer)
 		buffer_text(buffer, "\n");
 	if (account->labels_missed)
 		buffer_printf(buffer, "labels: those of %" PRIu64 " samples were lost\n", account->labels_missed);
+	if (account->runtime_cache_wrong)
+		buffer_printf(buffer, "interpreters: %" PRIu64 " of %" PRIu64 " checked frames from the cache were wrong\n",
+			      account->runtime_cache_wrong, account->runtime_cache_checks);
 	if (!sum(account->runtime_stopped, SONDE_RUNTIME_STOP_COUNT) && !account->nr_frames_unnamed && !account->runtime_missed)
 		return;
 	buffer_printf(buffer, "runtime stacks: %" PRIu64 " complete", account->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE]);

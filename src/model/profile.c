@@ -45,7 +45,7 @@ const char *frame_kind_name(enum frame_kind kind)
 		[FRAME_MISSED] = "missed",
 		[FRAME_MARK] = "mark",
 #define X(id, name, ...) [FRAME_##id] = #name,
-		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+		SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME)
 #undef X
 	};
 

@@ -39,7 +39,7 @@ enum frame_kind {
 /* Frames of an interpreter: between native frames, replacing those of its loop. They have a function and a line, but no mapping; pc,
  * elf_vaddr and is_inlined are 0. */
 #define X(id, ...) FRAME_##id,
-	SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+	SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME)
 #undef X
 	FRAME_KIND_COUNT,
 };

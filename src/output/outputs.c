@@ -14,6 +14,7 @@
 #include "output/output.h"
 #include "output/output_pattern.h"
 #include "output/report_file.h"
+#include "show/text_formats.h"
 
 #define REPORT_BYTES_MAX ((size_t)4 << 30)
 #define MAX_KEPT (1u << 24)
@@ -118,7 +119,7 @@ bool outputs_have_stdout(const struct outputs *outputs)
 
 /* Writes a line with the time before a text report, and an empty line between folded ones. JSON lines need none: they mark where a profile
  * begins. */
-static int write_heading(enum export_format format, const struct output_window *window, struct diag *diag)
+static int write_heading(enum export_format format, const struct profile *profile, const struct output_window *window, struct diag *diag)
 {
 	time_t seconds = (time_t)(window->start_unix_ns / NS_PER_S);
 	struct tm tm;
@@ -126,6 +127,8 @@ static int write_heading(enum export_format format, const struct output_window *
 	int err;
 
 	if (format == EXPORT_JSONL || (format == EXPORT_FOLDED && window->number == 1))
+		return 0;
+	if (format == EXPORT_TEXT && text_is_outstanding(profile)) /* has the time itself */
 		return 0;
 	if (format == EXPORT_TEXT && localtime_r(&seconds, &tm))
 		strftime(text, sizeof(text), "[%H:%M:%S]\n", &tm);
@@ -193,7 +196,7 @@ static int write_one(struct outputs *outputs, const struct output *output, const
 static int write_to_stdout(struct outputs *outputs, const struct output *output, const struct profile *profile,
 			   const struct output_window *window, struct diag *diag)
 {
-	int err = window ? write_heading(output->format, window, diag) : 0;
+	int err = window ? write_heading(output->format, profile, window, diag) : 0;
 
 	return err ? err : report_file_write(profile, output->format, &outputs->export, output->path, REPORT_BYTES_MAX, diag);
 }

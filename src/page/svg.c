@@ -250,7 +250,7 @@ static void write_colour(struct svg *svg, uint32_t node, struct shown shown)
 {
 #define X(id, name, shown, otlp, files, firefox, svg, ...) [FRAME_##id] = NUMBERS svg,
 	static const uint8_t colours[FRAME_KIND_COUNT][6] = { SONDE_RUNTIME_LIST(
-	    X, SONDE_NO_RUNTIME) }; /* red, green, blue: each the base and how far it varies */
+	    X, X, SONDE_NO_RUNTIME) }; /* red, green, blue: each the base and how far it varies */
 #undef X
 	const uint8_t *of = frame_is_interpreted(shown.kind) ? colours[shown.kind] : NULL;
 	double a = vary(shown.name ? shown.name : "", 0), b = vary(shown.name ? shown.name : "", 8);

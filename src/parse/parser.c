@@ -246,6 +246,20 @@ int parser_runtimes(struct parser *parser, uint32_t object, const struct elf_fil
 									  : 0;
 }
 
+int parser_allocators(struct parser *parser, uint32_t object, const struct elf_file *elf, struct diag *diag,
+		      struct allocators *ret_allocators)
+{
+	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(sizeof(*ret_allocators));
+	int err = ask_of_mapped(parser, object, elf,
+				(struct worker_request){ .kind = PARSER_ALLOCATORS, .max_cpu_ns = MAX_TABLE_CPU_NS }, diag, &answer);
+
+	if (err)
+		return err;
+	return allocators_read(answer.data, answer.size, elf_file_size(elf), ret_allocators)
+		   ? diag_errno(diag, EBADMSG, "what was read of it is not sound")
+		   : 0;
+}
+
 /* The header, then the addresses, as in PARSER_NAMES and PARSER_JIT. */
 static void append_addresses(struct buffer *body, struct names_request header, const uint64_t *addresses)
 {

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "elf/elf_file.h"
+#include "probe/allocators.h"
 #include "runtime/file_runtimes.h"
 #include "symbolize/code_listing.h"
 #include "unwind/rule_table.h"
@@ -44,6 +45,10 @@ MUST_CHECK int parser_table(struct parser *parser, uint32_t object, const struct
 /* The interpreters, or the C library, in a file. 0 or as parser_table. */
 MUST_CHECK int parser_runtimes(struct parser *parser, uint32_t object, const struct elf_file *elf, struct diag *diag,
 			       struct file_runtimes *ret_runtimes);
+
+/* The functions of an allocator in a file, with the places for their probes. 0 or as parser_table. */
+MUST_CHECK int parser_allocators(struct parser *parser, uint32_t object, const struct elf_file *elf, struct diag *diag,
+				 struct allocators *ret_allocators);
 
 struct parser_names {
 	const struct elf_file *elf;

@@ -13,6 +13,7 @@ enum parser_kind {
 	PARSER_CODE,	 /* struct code_request, the path with its NUL; the answer is as in symbolize/code_listing.h */
 	PARSER_RUNTIMES, /* no payload; the answer is a struct file_runtimes */
 	PARSER_WANTS,	 /* as PARSER_NAMES without addresses; the answer is a byte: would a debug file add information? */
+	PARSER_ALLOCATORS, /* no payload; the answer is a struct allocators */
 	PARSER_AUDIT,	 /* for the auditor's own workers: audit/audit_message.h */
 };
 

@@ -11,6 +11,7 @@
 #include "debuginfod/fetch_serve.h"
 #include "parse/parser.h"
 #include "parse/parser_private.h"
+#include "probe/allocators.h"
 #include "proxy/proxy.h"
 #include "symbolize/code_listing.h"
 #include "symbolize/debug_file.h"
@@ -179,6 +180,8 @@ static int answer_of_file(uint32_t kind, struct wire_fds *fds, const void *body,
 		return answer_code(elf, body, size, diag, to);
 	case PARSER_RUNTIMES:
 		return file_runtimes_make(elf, to);
+	case PARSER_ALLOCATORS:
+		return allocators_make(elf, to);
 	case PARSER_WANTS:
 		return answer_wants(elf, body, size, to);
 	}

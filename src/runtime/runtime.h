@@ -53,6 +53,10 @@ struct runtime_function {
 	char file[RUNTIME_FILE_BYTES]; /* "": not known */
 	uint32_t start_line;           /* 0: not known */
 	uint32_t line;                 /* current line, or line of the call; 0: not known */
+	/* Set by the caller of `describe`: which of the functions of one frame that were inlined into each other; 0: the innermost. */
+	uint32_t level;
+	bool has_caller;               /* this function is inlined: the next level is its caller */
+	bool is_mark;                  /* the name is a mark, not a function */
 };
 
 /* Result of resolving a frame. */
@@ -76,12 +80,10 @@ struct runtime {
 	int (*place)(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc,
 		     const struct runtime_memory *memory, struct diag *diag, void *ret_process);
 	/* True: this executable memory without a file is code that the runtime generated; may record it in `process`, which `place` made.
-	 * NULL: the runtime generates no such code. */
+	 * It runs on the frame of the runtime's loop; that of a runtime that owns code (OWNER) has frames of its own, and is asked for
+	 * often: from `process` alone. NULL: the runtime generates no such code. */
 	bool (*owns_code)(const struct runtime_image *image, const struct runtime_memory *memory, uint64_t start_pc, uint64_t end_pc,
 			  void *process);
-	/* The code that owns_code claims has frames of its own on the native stack, and the runtime's program walks them
-	 * (bpf/lib/owner_main.h). False: it runs on the frame of the runtime's loop. */
-	bool has_own_frames;
 	/* Resolves a frame from the process's current memory, which is untrusted; `process` is what `place` made. 0; -ESTALE: something
 	 * else is at the address now; -EBADMSG: the data are not this runtime's; -EFAULT, -ESRCH, -ENODATA. NULL: the runtime has no
 	 * frames. A line that is not in a copy is 0. */
@@ -93,7 +95,7 @@ struct runtime {
 };
 
 #define X(id, name, ...) extern const struct runtime runtime_##name;
-SONDE_RUNTIME_LIST(X, X)
+SONDE_RUNTIME_LIST(X, X, X)
 #undef X
 
 /* NULL, or "": there is no such runtime. */

@@ -9,7 +9,7 @@
 
 static const struct runtime *const runtimes[SONDE_RUNTIME_COUNT] = {
 #define X(id, name, ...) [SONDE_RUNTIME_##id] = &runtime_##name,
-	SONDE_RUNTIME_LIST(X, X)
+	SONDE_RUNTIME_LIST(X, X, X)
 #undef X
 };
 
@@ -22,7 +22,7 @@ const struct runtime *runtime_of_frame(uint32_t frame_kind)
 {
 	static const struct runtime *const of_frames[FRAME_KIND_COUNT] = {
 #define X(id, name, ...) [FRAME_##id] = &runtime_##name,
-		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+		SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME)
 #undef X
 	};
 
@@ -34,7 +34,7 @@ const char *runtime_name(uint32_t kind)
 	static const char *const names[SONDE_RUNTIME_COUNT] = {
 		[SONDE_RUNTIME_NONE] = "",
 #define X(id, name, ...) [SONDE_RUNTIME_##id] = #name,
-		SONDE_RUNTIME_LIST(X, X)
+		SONDE_RUNTIME_LIST(X, X, X)
 #undef X
 	};
 

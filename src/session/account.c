@@ -42,6 +42,9 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 	account->recorded = counters.recorded;
 	account->late = counters.deferred;
 	account->runtime_missed += counters.runtimes_missed;
+	account->runtime_cache_hits = counters.runtime_cache_hits;
+	account->runtime_cache_checks = counters.runtime_cache_checks;
+	account->runtime_cache_wrong = counters.runtime_cache_wrong;
 	account->late_refused = counters.deferred_refused;
 	account->late_cut = counters.deferred_cut;
 	memcpy(account->filtered, counters.filtered, sizeof(account->filtered));
@@ -136,6 +139,10 @@ const char *sonde_session_total(struct sonde_session *session)
 		return "";
 	totals = &session->totals;
 	buffer_done(&session->account_text);
+	if (session->measurement->type->summary) {
+		session->measurement->type->summary(session->measurement, &session->account_text);
+		return session->account_text.data ? session->account_text.data : "";
+	}
 	buffer_printf(&session->account_text, "total: %" PRIu32 " window%s, ", totals->nr, totals->nr == 1 ? "" : "s");
 	if (session->options.mode != SONDE_ON_CPU)
 		buffer_printf(&session->account_text, "%" PRIu64 " waits", totals->counts.waits.waits);

@@ -68,6 +68,7 @@ static void forget_borrowed(struct sonde_session_options *options)
 	options->sampling = NULL;
 	options->waits = NULL;
 	options->runq = NULL;
+	options->leak = NULL;
 	options->counters = NULL;
 	options->files = NULL;
 	options->io = NULL;
@@ -428,7 +429,7 @@ int sonde_session_run(struct sonde_session *session)
 		return err;
 	if (!session->naming)
 		session_account_cost(session);
-	if (!nr_observed(session))
+	if (!session->measurement->may_be_empty && !nr_observed(session))
 		session_fail(session, SONDE_EXIT_NO_SAMPLES, 0);
 	return 0;
 }

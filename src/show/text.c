@@ -111,6 +111,8 @@ int write_text(const struct profile *profile, const struct export_options *optio
 	struct export_options shown = *options;
 	int err;
 
+	if (text_is_outstanding(profile))
+		return write_outstanding(profile, options, buffer);
 	shown.threads |= shown.of_tids;
 	err = fold_profile(profile, &shown, true, &fold);
 	if (err)

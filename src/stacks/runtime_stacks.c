@@ -18,11 +18,14 @@
 #define ASKED_MAX 128
 #define ASKED_FOR_MAX 16384 /* attempts for one frame: for 13 s when it is the only one */
 
+#define LEVELS_MAX 64       /* functions of one frame that are inlined into each other */
+
 /* Identifies a frame. Has no padding. */
 struct frame_key {
 	uint64_t code, where;
 	uint32_t cookie, tgid;
 	uint32_t runtime, generation;
+	uint64_t level; /* of the functions of one frame: 0 the innermost */
 };
 
 /* A frame or a mark. A mark has no code and belongs to no process. */
@@ -30,6 +33,7 @@ struct named_frame {
 	struct frame_key key;
 	uint32_t name, file; /* of `texts` */
 	uint32_t start_line, line, kind;
+	uint32_t caller;     /* number of the function that it is inlined into; INTERNED_NONE: none */
 	bool is_named;       /* final: do not ask again */
 	bool is_unasked;     /* copied without a name from another table; not asked for in this one */
 };
@@ -37,7 +41,7 @@ struct named_frame {
 /* A frame without a name so far. */
 struct unnamed_frame {
 	struct sonde_runtime_frame frame;
-	uint32_t number, tgid, generation;
+	uint32_t number, tgid, generation, level;
 	uint32_t nr_left; /* attempts left; 0: it has its name, or never will */
 };
 
@@ -87,7 +91,7 @@ static uint32_t frame_kind_of(uint8_t runtime)
 {
 	static const uint8_t kinds[SONDE_RUNTIME_COUNT] = {
 #define X(id, ...) [SONDE_RUNTIME_##id] = FRAME_##id,
-		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+		SONDE_RUNTIME_LIST(X, X, SONDE_NO_RUNTIME)
 #undef X
 	};
 
@@ -109,6 +113,7 @@ static int set_answer(struct runtime_stacks *stacks, struct named_frame *frame, 
 	frame->line = function->line;
 	frame->kind = answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(runtime);
 	frame->is_named = answer != RUNTIME_NOT_YET;
+	frame->caller = INTERNED_NONE;
 	return set_name(stacks, frame, function->name, function->file);
 }
 
@@ -133,19 +138,36 @@ static void ask_again_later(struct runtime_stacks *stacks, const struct frame_ke
 			    uint32_t number)
 {
 	stacks->unnamed[stacks->nr_unnamed++ % UNNAMED_MAX] = (struct unnamed_frame){
-		.frame = *frame, .number = number, .tgid = key->tgid, .generation = key->generation, .nr_left = ASKED_FOR_MAX
+		.frame = *frame, .number = number, .tgid = key->tgid, .generation = key->generation, .level = (uint32_t)key->level,
+		.nr_left = ASKED_FOR_MAX
 	};
 }
 
-/* Copies a frame with its name from another table. Its number here; INTERNED_NONE: no memory. */
-static uint32_t copy_frame(struct runtime_stacks *stacks, const struct runtime_stacks *from, const struct named_frame *frame)
+static uint32_t copy_one(struct runtime_stacks *stacks, const struct runtime_stacks *from, const struct named_frame *frame)
 {
 	struct named_frame copy = *frame;
 
 	copy.is_unasked = !frame->is_named;
+	copy.caller = INTERNED_NONE;
 	if (set_name(stacks, &copy, texts_at(&from->texts, frame->name), texts_at(&from->texts, frame->file)))
 		return INTERNED_NONE;
 	return interned_add(&stacks->frames, &copy);
+}
+
+/* Copies a frame with its name from another table, and those that it is inlined into. Its number here; INTERNED_NONE: no memory. */
+static uint32_t copy_frame(struct runtime_stacks *stacks, const struct runtime_stacks *from, const struct named_frame *frame)
+{
+	uint32_t first = copy_one(stacks, from, frame), last = first;
+
+	while (last != INTERNED_NONE && frame->caller != INTERNED_NONE) {
+		uint32_t caller;
+
+		frame = interned_at(&from->frames, frame->caller);
+		caller = copy_one(stacks, from, frame);
+		((struct named_frame *)interned_at(&stacks->frames, last))->caller = caller;
+		last = caller;
+	}
+	return last == INTERNED_NONE ? last : first;
 }
 
 /* The frame in the previous window's table. NULL: it has no name there. */
@@ -166,23 +188,16 @@ static uint32_t asked_frame(const struct runtime_stacks *stacks, const struct fr
 	return frame && !frame->is_unasked ? number : INTERNED_NONE;
 }
 
-/* Returns the number of a frame; asks for its name if needed. INTERNED_NONE: no memory. */
-static uint32_t name_frame(struct runtime_stacks *stacks, const struct sonde_runtime_record *record,
-			   const struct sonde_runtime_frame *frame, const struct stack_walker *walker, const struct runtime_stacks *before)
+/* Asks for the name of one function of a frame. Its number, and whether it is inlined; INTERNED_NONE: no memory. */
+static uint32_t name_function(struct runtime_stacks *stacks, const struct frame_key *key, const struct sonde_runtime_frame *frame,
+			      const struct stack_walker *walker, bool *ret_has_caller)
 {
-	struct named_frame fresh = { .key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = record->tgid,
-					      .runtime = frame->runtime, .generation = record->generation } };
-	uint32_t number = asked_frame(stacks, &fresh.key);
-	const struct named_frame *known;
-	struct runtime_function function;
-	enum runtime_answer answer;
+	struct named_frame fresh = { .key = *key };
+	struct runtime_function function = { .level = (uint32_t)key->level };
+	enum runtime_answer answer =
+	    walker->describe(walker->arg, key->tgid, key->generation, frame, copy_of(stacks, key), false, &function);
+	uint32_t number;
 
-	if (number != INTERNED_NONE)
-		return number;
-	known = named_before(before, &fresh.key);
-	if (known)
-		return copy_frame(stacks, before, known);
-	answer = walker->describe(walker->arg, record->tgid, record->generation, frame, copy_of(stacks, &fresh.key), false, &function);
 	if (set_answer(stacks, &fresh, &function, answer, frame->runtime))
 		return INTERNED_NONE;
 	number = interned_add(&stacks->frames, &fresh);
@@ -190,7 +205,47 @@ static uint32_t name_frame(struct runtime_stacks *stacks, const struct sonde_run
 		return number;
 	*(struct named_frame *)interned_at(&stacks->frames, number) = fresh; /* also for stacks that were copied */
 	if (answer == RUNTIME_NOT_YET)
-		ask_again_later(stacks, &fresh.key, frame, number);
+		ask_again_later(stacks, key, frame, number);
+	*ret_has_caller = function.has_caller;
+	return number;
+}
+
+/* Names the functions that the one with this number is inlined into. 0 or -ENOMEM. */
+static int name_callers(struct runtime_stacks *stacks, uint32_t number, const struct sonde_runtime_frame *frame,
+			const struct stack_walker *walker)
+{
+	struct frame_key key = ((struct named_frame *)interned_at(&stacks->frames, number))->key;
+	bool has_caller = true;
+
+	while (has_caller && ++key.level < LEVELS_MAX) {
+		uint32_t caller = name_function(stacks, &key, frame, walker, &has_caller);
+
+		if (caller == INTERNED_NONE)
+			return -ENOMEM;
+		((struct named_frame *)interned_at(&stacks->frames, number))->caller = caller;
+		number = caller;
+	}
+	return 0;
+}
+
+/* Returns the number of a frame; asks for its name if needed. INTERNED_NONE: no memory. */
+static uint32_t name_frame(struct runtime_stacks *stacks, const struct sonde_runtime_record *record,
+			   const struct sonde_runtime_frame *frame, const struct stack_walker *walker, const struct runtime_stacks *before)
+{
+	const struct frame_key key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = record->tgid,
+				       .runtime = frame->runtime, .generation = record->generation };
+	uint32_t number = asked_frame(stacks, &key);
+	const struct named_frame *known;
+	bool has_caller = false;
+
+	if (number != INTERNED_NONE)
+		return number;
+	known = named_before(before, &key);
+	if (known)
+		return copy_frame(stacks, before, known);
+	number = name_function(stacks, &key, frame, walker, &has_caller);
+	if (number != INTERNED_NONE && has_caller && name_callers(stacks, number, frame, walker))
+		return INTERNED_NONE;
 	return number;
 }
 
@@ -198,12 +253,16 @@ static uint32_t name_frame(struct runtime_stacks *stacks, const struct sonde_run
 static int ask_again(struct runtime_stacks *stacks, struct unnamed_frame *unnamed, const struct stack_walker *walker)
 {
 	struct named_frame *named = interned_at(&stacks->frames, unnamed->number);
-	struct runtime_function function;
-	enum runtime_answer answer =
-	    walker->describe(walker->arg, unnamed->tgid, unnamed->generation, &unnamed->frame, NULL, true, &function);
+	struct runtime_function function = { .level = unnamed->level };
+	struct sonde_runtime_frame frame = unnamed->frame;
+	enum runtime_answer answer = walker->describe(walker->arg, unnamed->tgid, unnamed->generation, &frame, NULL, true, &function);
+	int err;
 
 	unnamed->nr_left = answer == RUNTIME_NOT_YET ? unnamed->nr_left - 1 : 0;
-	return answer == RUNTIME_NAMED || answer == RUNTIME_MARK ? set_answer(stacks, named, &function, answer, unnamed->frame.runtime) : 0;
+	if (answer != RUNTIME_NAMED && answer != RUNTIME_MARK)
+		return 0;
+	err = set_answer(stacks, named, &function, answer, frame.runtime);
+	return err || !function.has_caller ? err : name_callers(stacks, unnamed->number, &frame, walker);
 }
 
 int runtime_stacks_ask_again(struct runtime_stacks *stacks, const struct stack_walker *walker)
@@ -243,6 +302,7 @@ static int append_stop(struct runtime_stacks *stacks, const struct sonde_runtime
 	const char *mark = runtime_stop_mark(record->stop), *hole = strstr(mark, "%s");
 	struct named_frame fresh = { .key = { .where = record->stop, .runtime = record->stopped_runtime },
 				     .kind = FRAME_MARK,
+				     .caller = INTERNED_NONE,
 				     .is_named = true };
 	char name[RUNTIME_NAME_BYTES];
 	uint32_t number;
@@ -389,5 +449,6 @@ struct runtime_frame runtime_stacks_frame(const struct runtime_stacks *stacks, u
 				       .file = texts_at(&stacks->texts, named->file),
 				       .start_line = named->start_line,
 				       .line = named->line,
-				       .kind = named->kind };
+				       .kind = named->kind,
+				       .caller = named->caller == INTERNED_NONE ? RUNTIME_NO_CALLER : named->caller };
 }

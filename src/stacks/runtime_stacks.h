@@ -17,6 +17,7 @@
 #define RUNTIME_ITEM_OTHER (UINT32_MAX - 1)
 #define RUNTIME_ITEM_UNPLACED UINT32_MAX
 #define RUNTIME_ITEM_AT_LEAF (UINT32_MAX - 1)
+#define RUNTIME_NO_CALLER UINT32_MAX
 
 /* A frame or mark, the end of a run, or the border between two runtimes. */
 struct runtime_item {
@@ -48,7 +49,8 @@ bool runtime_stacks_find(const struct runtime_stacks *stacks, uint64_t hash, str
 struct runtime_frame { /* borrowed likewise */
 	const char *name, *file;
 	uint32_t start_line, line;
-	uint32_t kind; /* enum frame_kind */
+	uint32_t kind;   /* enum frame_kind */
+	uint32_t caller; /* the frame that it is inlined into, which comes next in a stack; RUNTIME_NO_CALLER */
 };
 uint32_t runtime_stacks_nr_frames(const struct runtime_stacks *stacks);
 struct runtime_frame runtime_stacks_frame(const struct runtime_stacks *stacks, uint32_t frame);

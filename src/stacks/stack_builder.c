@@ -155,9 +155,8 @@ static int append_end(void *arg, bool has_more)
 }
 
 /* The location of a frame; PROFILE_NONE: no memory. */
-static uint32_t location_of(const struct stack_builder *builder, uint32_t number)
+static uint32_t location_of(const struct stack_builder *builder, struct runtime_frame frame)
 {
-	const struct runtime_frame frame = runtime_stacks_frame(builder->store->runtimes, number);
 	struct profile_function function = { .name = profile_string(builder->profile, frame.name),
 					     .system_name = PROFILE_EMPTY_STRING,
 					     .file = profile_string(builder->profile, frame.file),
@@ -170,14 +169,22 @@ static uint32_t location_of(const struct stack_builder *builder, uint32_t number
 	return location.function == PROFILE_NONE ? PROFILE_NONE : profile_location(builder->profile, &location);
 }
 
-static int append_item(void *arg, uint32_t frame)
+/* A frame of a runtime, and those that it is inlined into. */
+static int append_item(void *arg, uint32_t number)
 {
 	struct making *making = arg;
-	uint32_t *location = &making->builder->locations[frame];
+	int err = 0;
 
-	if (*location == PROFILE_NONE)
-		*location = location_of(making->builder, frame);
-	return append_location(making, *location);
+	while (!err && number != RUNTIME_NO_CALLER) {
+		const struct runtime_frame frame = runtime_stacks_frame(making->builder->store->runtimes, number);
+		uint32_t *location = &making->builder->locations[number];
+
+		if (*location == PROFILE_NONE)
+			*location = location_of(making->builder, frame);
+		err = append_location(making, *location);
+		number = frame.caller;
+	}
+	return err;
 }
 
 /* Number of frames at the leaf that belong to a BPF program and to its call from a tracepoint. It varies with the other programs attached
@@ -314,7 +321,14 @@ static int profile_of_user(struct stack_builder *builder, const struct stack_ids
 {
 	struct account *account = profile_account(builder->profile);
 	const struct stack *stack = find_user(builder, ids, count);
+	struct stack_ids by_user_space = *ids;
 
+	if (stack && stack->has_runtime) { /* what the kernel side found goes only as far as its walk */
+		by_user_space.runtime_stack = stack->hash;
+		by_user_space.runtime_state = SONDE_STACK_STORED;
+		by_user_space.generation = stack->owner.generation;
+		ids = &by_user_space;
+	}
 	if (ids->runtime_state == SONDE_STACK_FULL || ids->runtime_state == SONDE_STACK_LOST ||
 	    (!stack && ids->runtime_state == SONDE_STACK_STORED))
 		account->runtime_missed += count;

@@ -183,6 +183,9 @@ static int resolve_deferred(struct stack_recorder *recorder, const struct sonde_
 	int err = walker->walk(walker->arg, record, &stack);
 
 	origin.generation = err ? 0 : stack.generation;
+	if (!err && stack.runtime)
+		err = runtime_stacks_record(open_store(recorder)->runtimes, stack.runtime, walker,
+					    store_before(recorder) ? store_before(recorder)->runtimes : NULL);
 	if (!err)
 		err = stack_table_add(open_store(recorder)->stacks, &origin, &stack, processes, &made);
 	if (err)

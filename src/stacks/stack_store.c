@@ -39,12 +39,29 @@ size_t stack_store_bytes(const struct stack_store *store)
 	       waker_table_bytes(store->wakers);
 }
 
+static int keep_runtime(struct stack_store *store, const struct stack_store *before, uint64_t hash)
+{
+	struct runtime_stack stack;
+
+	return runtime_stacks_find(store->runtimes, hash, &stack) || !runtime_stacks_find(before->runtimes, hash, &stack)
+		   ? 0
+		   : runtime_stacks_copy(store->runtimes, before->runtimes, hash);
+}
+
+static int copy_stack(struct stack_store *store, const struct stack_store *before, const struct stack *stack,
+		      const struct process_table *processes, struct stack **ret_copy)
+{
+	int err = stack->has_runtime ? keep_runtime(store, before, stack->hash) : 0;
+
+	return err ? err : stack_table_copy(store->stacks, before->stacks, stack, processes, ret_copy);
+}
+
 static int keep_stack(struct stack_store *store, const struct stack_store *before, uint64_t hash, const struct process_table *processes)
 {
 	const struct stack *stack = stack_table_find(store->stacks, hash) ? NULL : stack_table_find(before->stacks, hash);
 	struct stack *copy;
 
-	return stack ? stack_table_copy(store->stacks, before->stacks, stack, processes, &copy) : 0;
+	return stack ? copy_stack(store, before, stack, processes, &copy) : 0;
 }
 
 /* By the id of its deferred record. */
@@ -57,17 +74,8 @@ static int keep_deferred(struct stack_store *store, const struct stack_store *be
 	if (!stack)
 		return 0;
 	copy = stack_table_find(store->stacks, stack->hash);
-	err = copy ? 0 : stack_table_copy(store->stacks, before->stacks, stack, processes, &copy);
+	err = copy ? 0 : copy_stack(store, before, stack, processes, &copy);
 	return err ? err : stack_table_add_deferred(store->stacks, id, copy);
-}
-
-static int keep_runtime(struct stack_store *store, const struct stack_store *before, uint64_t hash)
-{
-	struct runtime_stack stack;
-
-	return runtime_stacks_find(store->runtimes, hash, &stack) || !runtime_stacks_find(before->runtimes, hash, &stack)
-		   ? 0
-		   : runtime_stacks_copy(store->runtimes, before->runtimes, hash);
 }
 
 static int keep_labels(struct stack_store *store, const struct stack_store *before, uint64_t hash)

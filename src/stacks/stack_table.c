@@ -180,6 +180,7 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 		.owner = { .tgid = origin->tgid, .generation = origin->generation, .check = check_of(origin, from) },
 		.first = (uint32_t)(table->frames.size / sizeof(uint32_t)),
 		.is_cut = from->nr_walked > from->nr_frames,
+		.has_runtime = from->runtime != NULL,
 		.stop = (uint8_t)from->stop,
 	};
 	struct stack *known = stack_table_find(table, from->hash);

@@ -17,6 +17,7 @@ struct stack {
 	struct stack_owner owner;
 	uint32_t first, nr;     /* in the table's frames */
 	uint8_t stop;           /* enum sonde_stop */
+	bool has_runtime;       /* user space walked it, and found frames of runtimes: a runtime stack with the same hash */
 	bool is_cut;            /* frames behind the first SONDE_LEAF_FRAMES were left out */
 };
 

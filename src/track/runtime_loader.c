@@ -275,6 +275,11 @@ static void note_refused(struct runtime_loader *loader, const struct kept_proces
 	kept->is_refused = true;
 }
 
+static bool owns_frames(uint32_t kind)
+{
+	return (uint32_t)SONDE_RUNTIMES_THAT_OWN_CODE >> kind & 1;
+}
+
 static bool is_made(const struct runtime_loader *loader, const struct process_mapping *mapping)
 {
 	return mapping->object == OBJECT_NONE || !object_table_at(process_table_objects(loader->processes), mapping->object)->elf;
@@ -287,7 +292,7 @@ static void find_compiled(const struct runtime_loader *loader, struct placed *pl
 	const struct runtime *runtime = runtime_of(image->runtime);
 
 	placed->compiled = (struct sonde_code_range){ 0 };
-	for (uint32_t i = 0; runtime->owns_code && !runtime->has_own_frames && i < tell->nr_mappings; i++) {
+	for (uint32_t i = 0; runtime->owns_code && !owns_frames(image->runtime) && i < tell->nr_mappings; i++) {
 		const struct process_mapping *mapping = &tell->mappings[i];
 
 		if (!is_made(loader, mapping) || !runtime->owns_code(image, memory, mapping->start_pc, mapping->end_pc, &placed->known))
@@ -377,7 +382,7 @@ int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t g
 	for (uint32_t kind = 0; process && kind < SONDE_RUNTIME_COUNT; kind++) {
 		if (!(runtimes & 1u << kind))
 			unset(loader, process, kind);
-		if (process->placed[kind].placing == PLACING_DONE && !runtime_of(kind)->has_own_frames)
+		if (process->placed[kind].placing == PLACING_DONE && !owns_frames(kind))
 			*ret_runtimes |= 1u << kind;
 	}
 	return 0;
@@ -400,6 +405,16 @@ bool runtime_loader_compiled(const struct runtime_loader *loader, uint32_t tgid,
 	return false;
 }
 
+const union sonde_runtime_known *runtime_loader_known(const struct runtime_loader *loader, uint32_t tgid, uint32_t generation,
+						      uint32_t kind)
+{
+	const struct kept_process *process = process_of(loader, tgid);
+
+	return process && process->placed[kind].placing == PLACING_DONE && process->placed[kind].known.process.generation == generation
+		   ? &process->placed[kind].known
+		   : NULL;
+}
+
 uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid, const struct process_mapping *mapping)
 {
 	struct kept_process *process = process_of(loader, tgid);
@@ -410,7 +425,7 @@ uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid
 		struct placed *placed = &process->placed[kind];
 		const struct runtime *runtime = runtime_of(kind);
 
-		if (placed->placing == PLACING_DONE && runtime->has_own_frames && is_made(loader, mapping) &&
+		if (placed->placing == PLACING_DONE && owns_frames(kind) && is_made(loader, mapping) &&
 		    runtime->owns_code(&loader->files[placed->object].images[placed->image].image, &memory, mapping->start_pc,
 				       mapping->end_pc, &placed->known))
 			return kind;
@@ -527,13 +542,14 @@ enum runtime_answer runtime_loader_describe(struct runtime_loader *loader, uint3
 					    struct runtime_function *ret_function)
 {
 	const struct kept_process *process = runtime_of(frame->runtime) ? process_of(loader, tgid) : NULL;
+	uint32_t level = ret_function->level;
 	int err;
 
-	*ret_function = (struct runtime_function){ 0 };
+	*ret_function = (struct runtime_function){ .level = level };
 	err = process ? describe_placed(loader, &process->placed[frame->runtime], tgid, frame, copy, is_again, ret_function) : -ESRCH;
 	if (err >= 0) {
 		loader->account->nr_frames_unnamed -= is_again;
-		return err ? RUNTIME_MARK : RUNTIME_NAMED;
+		return err || ret_function->is_mark ? RUNTIME_MARK : RUNTIME_NAMED;
 	}
 	*ret_function = (struct runtime_function){ 0 };
 	snprintf(ret_function->name, sizeof(ret_function->name), "[unknown]");

@@ -37,6 +37,10 @@ bool runtime_loader_compiled(const struct runtime_loader *loader, uint32_t tgid,
 			     struct sonde_code_range *ret_loop);
 /* The enum sonde_runtime that owns this mapping's code, and whose program walks its frames; SONDE_RUNTIME_NONE. */
 uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid, const struct process_mapping *mapping);
+/* What the kernel side knows of that runtime in the process, for a walk in user space; NULL: nothing, or it is of another generation.
+ * Borrowed until the process changes. */
+const union sonde_runtime_known *runtime_loader_known(const struct runtime_loader *loader, uint32_t tgid, uint32_t generation,
+						      uint32_t kind);
 /* Marks processes as changed whose interpreter was not initialized when it was looked for. */
 void runtime_loader_retry(struct runtime_loader *loader);
 /* Loads the program for one interpreter that was found for the first time. That takes long, so its processes are first reported without it,

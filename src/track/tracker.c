@@ -398,6 +398,11 @@ static int expect_interpreter(void *arg, const char *path)
 	return err;
 }
 
+uint32_t tracker_expect(struct tracker *tracker, const char *path)
+{
+	return process_table_expect_object(tracker->processes, path);
+}
+
 /* Only if processes may start that run one. */
 static int expect_interpreters(struct tracker *tracker, struct diag *diag)
 {
@@ -630,6 +635,10 @@ static int know_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns
 						    .mappings = tracker->scratch,
 						    .nr_mappings = then.nr,
 						    .serial = ++tracker->nr_known };
+	for (uint32_t kind = 0; tracker->runtimes && kind < SONDE_RUNTIME_COUNT; kind++) {
+		if ((uint32_t)SONDE_RUNTIMES_THAT_OWN_CODE >> kind & 1)
+			tracker->known.known[kind] = runtime_loader_known(tracker->runtimes, tgid, then.generation, kind);
+	}
 	return 0;
 }
 

@@ -32,6 +32,8 @@ MUST_CHECK int tracker_use_runtimes(struct tracker *tracker, struct sampler *sam
 struct runtime_loader *tracker_runtimes(const struct tracker *tracker); /* borrowed */
 /* Restricts the tracker to these processes and, if `children`, to the children that they start from now on. Call before tracker_scan. */
 MUST_CHECK int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children);
+/* As process_table_expect_object: a file that a process is about to map. */
+uint32_t tracker_expect(struct tracker *tracker, const char *path);
 /* Stops reading the running processes once this descriptor (base/stop_fd) is set. Borrowed for the tracker's life. */
 void tracker_stops_by(struct tracker *tracker, int stop_fd);
 /* Reads the processes that already run. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/u64_map.h"
+
 /* The accessors for bpf/walk/unwind.h, defined below, where the walk's type is known. */
 struct walk;
 static const __u32 *chunk_at(const struct walk *w, __u32 pos);
@@ -11,6 +13,8 @@ static long read_user(const struct walk *w, void *to, __u32 size, __u64 from);
 static __u64 user_tls_base(const struct walk *w);
 #define WALK_FUNCTION static
 #include "walk/unwind.h"
+#include "runtimes/runtime.h"
+#include "owner_steps.inc.h"
 
 #define PROCESS_CHUNK 0xffffu /* not a chunk of the pool: our own, with the mappings of the process */
 #define PROCESS_POS (PROCESS_CHUNK << SONDE_CHUNK_SHIFT)
@@ -19,6 +23,7 @@ _Static_assert(SONDE_MAX_MAPPINGS * sizeof(struct sonde_mapping) <= SONDE_CHUNK_
 
 struct deferred_walk {
 	struct walk walk; /* first, as the accessors get a pointer to it */
+	struct runtime_walk runtime;
 	const struct table_store *store;
 	uint64_t hash_seed;
 	__u32 process[SONDE_CHUNK_WORDS];
@@ -112,10 +117,52 @@ static void enter(struct deferred_walk *walk, const struct sonde_deferred_record
 	walk_enter(w);
 }
 
+/* From the current frame, in a runtime's code, to its caller: as the runtime's program does (bpf/lib/owner_main.h). */
+static int owned_frame(struct walk *w, struct runtime_walk *r, const union sonde_runtime_known *known)
+{
+	r->runtime = (__u8)w->owner;
+	w->owner = 0;
+	w->stop = SONDE_STOP_DEPTH;
+	w->follows_bx = WALK_BX_LOST;
+	switch (r->runtime) {
+#define X(id, name, ...) case SONDE_RUNTIME_##id: return name##_frame(w, r, (const struct sonde_##name *)known);
+		SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X, SONDE_NO_RUNTIME)
+#undef X
+	default: return walk_stop(w, SONDE_STOP_NO_ROW);
+	}
+}
+
+/* One turn. WALK_GOES_ON; else the walk has ended. */
+static int turn(struct deferred_walk *walk, const struct deferred_process *process)
+{
+	struct walk *w = &walk->walk;
+	int at = walk_step(w, (__u64 *)walk->frames);
+
+	return at == WALK_AT_OWNER && process->known[w->owner] ? owned_frame(w, &walk->runtime, process->known[w->owner]) : at;
+}
+
+/* What the runtimes run, as the kernel side would send it; NULL: nothing. */
+static const struct sonde_runtime_record *end_runtimes(struct deferred_walk *walk, const struct deferred_process *process)
+{
+	struct runtime_walk *r = &walk->runtime;
+
+	if (!r->nr_frames && !r->record.stop)
+		return NULL;
+	r->record.type = SONDE_RECORD_RUNTIME;
+	r->record.tgid = process->tgid;
+	r->record.generation = process->generation;
+	r->record.time_ns = walk->record->time_ns;
+	r->record.nr_frames = (uint16_t)r->nr_frames;
+	r->record.hash = hash_step(walk_hash(&walk->walk, (const __u64 *)walk->frames),
+				   hash_bytes(r->frames, r->nr_frames * sizeof(r->frames[0]), r->record.stop));
+	return &r->record;
+}
+
 void deferred_walk_run(struct deferred_walk *walk, const struct sonde_deferred_record *record, const struct deferred_process *process,
 		       deferred_code_fn code, void *arg, struct deferred_stack *ret_stack)
 {
 	struct walk *w = &walk->walk;
+	const struct sonde_runtime_record *runtime;
 	uint32_t nr_before = 0;
 	bool is_beyond = false;
 
@@ -124,15 +171,20 @@ void deferred_walk_run(struct deferred_walk *walk, const struct sonde_deferred_r
 	walk->code = code;
 	walk->code_arg = arg;
 	enter(walk, record, process);
-	for (uint32_t turn = 0; turn < WALK_MAX_TURNS && walk_step(w, (__u64 *)walk->frames) == WALK_GOES_ON; turn++) {
+	walk->runtime.nr_frames = 0;
+	walk->runtime.record.stop = SONDE_RUNTIME_STOP_COMPLETE;
+	walk->runtime.record.fault = 0;
+	for (uint32_t nr_turns = 0; nr_turns < WALK_MAX_TURNS && turn(walk, process) == WALK_GOES_ON; nr_turns++) {
 		if (!w->nr_switches)
 			nr_before = w->nr_frames;
 	}
 	if (w->stop == SONDE_STOP_READ_FAULT && record->is_cut && is_beyond)
 		w->stop = SONDE_STOP_DEPTH;
+	runtime = end_runtimes(walk, process);
 	*ret_stack = (struct deferred_stack){
 		.frames = walk->frames,
-		.hash = walk_hash(w, (const __u64 *)walk->frames),
+		.runtime = runtime,
+		.hash = runtime ? runtime->hash : walk_hash(w, (const __u64 *)walk->frames),
 		.last_pc = w->pc,
 		.nr_walked = w->nr_frames,
 		.generation = process->nr_mappings ? process->generation : 0,

@@ -15,11 +15,16 @@ struct deferred_process {
 	const struct sonde_mapping *mappings; /* sorted by start_pc; only the first SONDE_MAX_MAPPINGS are used */
 	uint32_t nr_mappings;                 /* 0: the process is not known */
 	uint64_t serial;                      /* unique to these mappings: reused only for the same ones; 0: not known */
+	const union sonde_runtime_known *known[SONDE_RUNTIME_COUNT]; /* of the runtimes that own code; NULL: nothing */
 };
 
 struct deferred_stack { /* the same data as struct sonde_stack_record */
 	const uint64_t *frames; /* borrowed until the next walk */
-	uint64_t hash;          /* what the kernel side would compute for this stack with the process's state of that time */
+	/* The frames of runtimes that own code, which follow the record; NULL: none. Borrowed likewise. */
+	const struct sonde_runtime_record *runtime;
+	/* What the kernel side would compute for this stack with the process's state of that time. With `runtime` it depends on those
+	 * frames, too: equal native frames may be different functions. */
+	uint64_t hash;
 	uint64_t last_pc;       /* where the walk ended */
 	uint32_t nr_walked;
 	uint32_t generation;    /* of the process; 0: not known */

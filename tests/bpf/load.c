@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "abi/config.h"
+#include "abi/alloc.h"
 #include "abi/event.h"
 #include "abi/io.h"
 #include "abi/opens.h"
@@ -14,6 +15,7 @@
 #include "abi/runtime_list.h"
 #include "base/cpus.h"
 #include "collect/trigger.h"
+#include "alloc.skel.h"
 #include "event.skel.h"
 #include "files.skel.h"
 #include "io.skel.h"
@@ -210,13 +212,52 @@ static bool check_scheduler(const struct part *part)
 	return good;
 }
 
-/* Before Linux 5.12 the scheduler's events cannot be traced. */
-static bool has_task_storage(void)
+static bool is_linux(int min_major, int min_minor)
 {
 	struct utsname kernel;
 	int major = 0, minor = 0;
 
-	return !uname(&kernel) && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 && (major > 5 || (major == 5 && minor >= 12));
+	return !uname(&kernel) && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > min_major || (major == min_major && minor >= min_minor));
+}
+
+/* Before Linux 5.12 the scheduler's events cannot be traced. */
+static bool has_task_storage(void)
+{
+	return is_linux(5, 12);
+}
+
+/* Checks the allocators' programs for one way of probing. */
+static bool check_allocators(enum trigger_kind kind)
+{
+	const struct trigger trigger = { .kind = kind };
+	bool is_session = kind == TRIGGER_UPROBE_SESSION, good = false;
+	struct alloc_bpf *skeleton = alloc_bpf__open();
+
+	if (skeleton) {
+		memcpy((void *)&skeleton->rodata->cfg,
+		       &(struct sonde_config){ .version = SONDE_ABI_VERSION,
+					       .filter_tgid = 1,
+					       .filter_comm = 1,
+					       .filter_cgroup = 1,
+					       .more_levels = 7,
+					       .comm = "test" },
+		       sizeof(struct sonde_config));
+		memcpy((void *)&skeleton->rodata->alloc_cfg,
+		       &(struct sonde_alloc_config){ .min_bytes = 1, .max_bytes = 2, .sample_rate = 3, .held_tgid = 1 },
+		       sizeof(struct sonde_alloc_config));
+		bpf_program__set_autoload(skeleton->progs.on_alloc_session, is_session);
+		bpf_program__set_autoload(skeleton->progs.on_alloc_entry, !is_session);
+		bpf_program__set_autoload(skeleton->progs.on_alloc_return, !is_session);
+		good = !bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) &&
+		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_session, NULL) &&
+		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_entry, NULL) &&
+		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_return, NULL) &&
+		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_stack, NULL) &&
+		       is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
+	}
+	alloc_bpf__destroy(skeleton);
+	return good;
 }
 
 /* Checks the run queue's programs; without task storage only those that do not need it. */
@@ -277,7 +318,7 @@ int main(void)
 						 { "waking", waking_bpf__elf_bytes },
 						 { "runqslower", runqslower_bpf__elf_bytes } };
 #define X(id, name, ...) { #name, name##_bpf__elf_bytes },
-	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X) };
+	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X, X) };
 #undef X
 	static const struct trigger triggers[] = { { .kind = TRIGGER_UPROBE },
 						   { .kind = TRIGGER_SYS_ENTER },
@@ -314,5 +355,9 @@ int main(void)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(triggers); i++)
 		good = check_event(&triggers[i]) && good;
+	if (is_linux(6, 2))
+		good = check_allocators(TRIGGER_UPROBE) && good;
+	if (is_linux(6, 13))
+		good = check_allocators(TRIGGER_UPROBE_SESSION) && good;
 	return !good;
 }

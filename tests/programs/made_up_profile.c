@@ -186,6 +186,9 @@ static void fill_account(struct account *account)
 	account->nr_frames_unnamed = 2;
 	account->runtime_missed = 1;
 	account->labels_missed = 6;
+	account->runtime_cache_hits = 1600;
+	account->runtime_cache_checks = 100;
+	account->runtime_cache_wrong = 4;
 	account_runtime(account, "python", "3.11.2", 1);
 	account_runtime(account, "perl", "5.36.0", 2);
 	account->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE] = 15;

@@ -129,7 +129,7 @@ def options():
 
 
 CLEAN = {
-	LIST: "#define SONDE_RUNTIME_LIST(X, LABELS) \\\n\tX(B, b, 1, 1, 1, 1, 1, 1) \\\n\tLABELS(D, d)\n\n",
+	LIST: "#define SONDE_RUNTIME_LIST(X, OWNER, LABELS) \\\n\tX(B, b, 1, 1, 1, 1, 1, 1) \\\n\tLABELS(D, d)\n\n",
 	"docs/e.md": "`src/base/NAME.c`, `NAME_new`\n",
 	"docs/a.md": "`src/base/b.c`, base/gone, `base/b`, src/{base,elf}/b.h, src/*/b.c, `b_new`, `b_new(1)`, `sonde --deep`, [b](b.md#x), [c](https://c.org/d)\n",
 	"docs/b.md": "# x\n", "man/a.in": "src/base\n", "src/base/b.c": "/* docs/b.md */ int b_new(void); x = { .name = \"deep\" };", "src/base/b.h": "", "src/elf/b.h": "",

@@ -93,7 +93,7 @@ def nothing_else_names_one():
 	none(check_names(TREE))
 
 
-HEAD = "#define SONDE_RUNTIME_LIST(X, LABELS) \\\n"
+HEAD = "#define SONDE_RUNTIME_LIST(X, OWNER, LABELS) \\\n"
 LINE = '\tX(%s, %s, "Perl", "perl", "*.pl", "blue", (40, 50, 175, 40, 170, 40), (178, 46, 70, 180, 40, 30, 8, 4)) \\\n'
 CLEAN = {
 	LIST: HEAD + LINE % ("PERL", "perl") + "\tLABELS(GO, go)\n\n",

@@ -55,7 +55,8 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 
 	# stages: none includes another
 	"runtime": COMMON | {"cfi", "pclntab"},
-	"unwind": COMMON | {"cfi", "symbols", "pclntab", "walk"}, # the step functions are one text for the kernel and the host
+	"unwind": COMMON | {"cfi", "symbols", "pclntab", "walk", "runtimes", "skeleton"}, # the step functions are one text for the kernel and the host
+	"probe": COMMON | {"cfi", "symbols"},
 	"proxy": COMMON,
 	"process": COMMON | {"proxy"},
 	"collect": COMMON | {"skeleton"},
@@ -72,7 +73,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"import": COMMON | {"perfdata"},
 
 	# layers that combine the stages
-	"parse": COMMON | {"worker", "proxy", "process", "unwind", "runtime", "symbolize", "audit", "debuginfod", "sonde"},
+	"parse": COMMON | {"worker", "probe", "proxy", "process", "unwind", "runtime", "symbolize", "audit", "debuginfod", "sonde"},
 	"track": COMMON | {"collect", "proxy", "process", "unwind", "runtime", "parse"},
 	"naming": COMMON | {"debuginfod", "proxy", "process", "symbolize", "parse", "track"},
 	"stacks": COMMON | {"collect", "process", "runtime", "unwind", "naming"},
@@ -81,7 +82,8 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"engine": COMMON | {"collect", "audit", "proxy", "parse", "track", "naming", "stacks", "sonde"},
 	"offcpu": COMMON | {"collect", "frames", "show", "stacks", "output", "engine", "sonde"},
 	"events": COMMON | {"collect", "show", "stacks", "engine", "sonde"},
-	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "events", "sonde"},
+	"memory": COMMON | {"collect", "process", "parse", "track", "naming", "stacks", "engine", "sonde"},
+	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "events", "memory", "sonde"},
 
 	"cli": {"sonde", "base"},
 	"stat": {"sonde", "base", "codec", "cli"},

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from harness import SOURCES, Background, Failure, check, need_bpf, run, run_tests, scratch, skip, sonde, test
+from harness import SOURCES, Background, Failure, check, check_equal, need_bpf, run, run_tests, scratch, skip, sonde, test
 from python_programs import LOOP, pythons, stack_of, version_of
 
 
@@ -181,6 +181,7 @@ def code_that_lives_for_a_moment():
 			tally, nr_unknown = Tally("%s, %d" % (python, varied)), 0
 			with Script([python, script("execs.py", EXECS.replace("VARIED", str(varied)))]) as program:
 				report = profile(program.pid, 2, 1999)
+			check_equal(report["account"]["runtime_cache_wrong"], 0, report["account"])
 			for sample in report["samples"]:
 				frames = stack_of(report, sample)
 				names = [name for frame in frames if frame[0] == "python" for name in frame[1:3] if name.startswith(("outer_", "made_", "file_"))]

@@ -342,6 +342,26 @@ static bool is_loop(uint64_t pc)
 	return false;
 }
 
+/* The counter's offset was found in the code of 3.13 and newer, and the counter is above the number of each code object. */
+static void check_counter(void)
+{
+	const struct python_layout *layout = RUNTIME_OWN(const struct python_layout, image.naming);
+	uint32_t version = 0;
+
+#ifdef __x86_64__
+	assert_int_equal(python.interpreter_made != 0, image.version[1] >= 13);
+#endif
+	if (!python.interpreter_made)
+		return;
+	assert_in_range(r.state[PYTHON_MADE], 100, 1000000);
+	for (uint32_t i = 0; i < r.nr_frames; i++) {
+		if (r.frames[i].flags & SONDE_RUNTIME_ENTRY)
+			continue;
+		assert_int_equal(read_child(&version, sizeof(version), r.frames[i].code + layout->code_version), 0);
+		assert_in_range(version, 1, r.state[PYTHON_MADE] - 1);
+	}
+}
+
 static void check_thread(const struct expected *want)
 {
 	uint32_t nr = 0, nr_native_loops = 0, nr_entries = 0;
@@ -368,6 +388,7 @@ static void check_thread(const struct expected *want)
 		assert_string_equal(name, want->frames[nr].name);
 		nr++;
 	}
+	check_counter();
 	assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_COMPLETE);
 	assert_int_equal(nr, want->nr);
 	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
@@ -572,12 +593,12 @@ static void test_block(void **state)
 		uint32_t nr_reads; /* 0: the read fails */
 	} steps[] = {
 		{ MADE_UP_PC + 8, 8192, 8, 1 },              /* the page before is not present */
-		{ MADE_UP_PC + 3000, 8192, 432, 2 },         /* 512 - 80: at the block's end */
-		{ MADE_UP_PC + 2568, 8192, 0, 2 },           /* the block's first byte */
-		{ MADE_UP_PC + 2560, 8192, 432, 3 },         /* one word lower */
-		{ MADE_UP_PC + 2568, 8192, 432, 4 },         /* not wholly in the block */
-		{ MADE_UP_PC + 2571, 8192, 432, 5 },         /* not aligned to the block's words */
-		{ MADE_UP_PC + 4096 - 40, 4096 + 40, 432, 6 }, /* crosses into another page */
+		{ MADE_UP_PC + 3000, 8192, 1968, 2 },        /* 2048 - 80: at the block's end */
+		{ MADE_UP_PC + 1032, 8192, 0, 2 },           /* the block's first byte */
+		{ MADE_UP_PC + 1024, 8192, 1024, 3 },        /* one word lower: the block begins at the page's start */
+		{ MADE_UP_PC + 2000, 8192, 1968, 4 },        /* not wholly in the block */
+		{ MADE_UP_PC + 2003, 8192, 1968, 5 },        /* not aligned to the block's words */
+		{ MADE_UP_PC + 4096 - 40, 4096 + 40, 1968, 6 }, /* crosses into another page */
 		{ MADE_UP_PC + 4096, 8192, 0, 7 },
 		{ MADE_UP_PC - 8, 8192, 0, 0 },
 		{ MADE_UP_PC + 4096, 8192, 0, 9 },           /* after a failed read the block is empty */
@@ -617,9 +638,175 @@ static void test_root_that_is_not_there(void **state)
 	assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_READ_FAULT);
 }
 
+/* --- the cache of cookies ------------------------------------------------------------------------------------------------------------- */
+
+/* A thread with one frame, in made-up memory. Numbers are indexes of words. */
+enum made_up {
+	MADE_CURRENT,
+	MADE_TSTATE = 8,
+	MADE_INTERPRETER = 64,
+	MADE_FRAME = 128,
+	MADE_SHIM = 136,
+	MADE_CODE = 256,
+	MADE_VERSION = MADE_CODE + 4,
+	MADE_NAME = MADE_CODE + 6,
+	MADE_WORDS = 512,
+};
+#define MADE_ADDRESS(word) (MADE_UP_PC + 8 * (uint64_t)(word))
+#define MADE_TYPE 0x7777
+
+static uint64_t made[MADE_WORDS];
+
+static const struct sonde_python made_python = {
+	.current = { .kind = SONDE_TLS_GLOBAL, .pc = MADE_ADDRESS(MADE_CURRENT) },
+	.code_type = MADE_TYPE,
+	.tstate_frame = 32,
+	.tstate_cframe = SONDE_PYTHON_NONE,
+	.tstate_thread_id = 24,
+	.tstate_bytes = 40,
+	.cframe_frame = SONDE_PYTHON_NONE,
+	.frame_back = 8,
+	.frame_position = 16,
+	.frame_owner = 24,
+	.frame_tlbc = SONDE_PYTHON_NONE,
+	.frame_bytes = 32,
+	.code_type_off = 8,
+	.code_flags = 16,
+	.code_firstlineno = 20,
+	.code_argcount = 24,
+	.code_kwonlyargcount = 28,
+	.code_version = 32,
+	.code_linetable = 40,
+	.code_name = 48,
+	.code_filename = 56,
+	.code_code = 96,
+	.code_bytes = 64,
+	.kind = SONDE_PYTHON_SHIMS,
+	.position = SONDE_PYTHON_ADDRESS,
+	.shim_owner = 3,
+	.interpreter_made = 8,
+};
+
+static long read_made(void *to, __u32 size, __u64 from)
+{
+	nr_reads++;
+	if (from < MADE_UP_PC || from + size > MADE_UP_PC + sizeof(made))
+		return -EFAULT;
+	memcpy(to, (const uint8_t *)made + (from - MADE_UP_PC), size);
+	return 0;
+}
+
+/* The cookie of the one frame. The cache is kept from walk to walk. */
+static uint32_t walk_made(void)
+{
+	r.nr_frames = r.nr_entries = r.nr_hits = r.nr_checked = r.nr_wrong = 0;
+	r.record.stop = 0;
+	nr_reads = 0;
+	assert_int_equal(python_enter(&w, &r, &made_python), RUNTIME_GOES_ON);
+	while (python_step(&w, &r, &made_python) == RUNTIME_GOES_ON)
+		assert_true(nr_reads < 100);
+	assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_COMPLETE);
+	assert_int_equal(r.nr_frames, 2);
+	assert_int_equal(r.frames[0].code, MADE_ADDRESS(MADE_CODE));
+	return r.frames[0].cookie;
+}
+
+/* Other code at the same address, as the interpreter makes it: numbered from the counter. */
+static void make_code(uint64_t name)
+{
+	made[MADE_NAME] = name;
+	made[MADE_VERSION] = made[MADE_INTERPRETER + 1]++;
+}
+
+static void begin_made(void)
+{
+	host_read = read_made;
+	host_tls_base = 0x5000;
+	memset(&w, 0, sizeof(w));
+	memset(&r, 0, sizeof(r));
+	memset(made, 0, sizeof(made));
+	w.hash_begin = 17;
+	made[MADE_CURRENT] = MADE_ADDRESS(MADE_TSTATE);
+	made[MADE_TSTATE + 2] = MADE_ADDRESS(MADE_INTERPRETER);
+	made[MADE_TSTATE + 3] = host_tls_base;
+	made[MADE_TSTATE + 4] = MADE_ADDRESS(MADE_FRAME);
+	made[MADE_INTERPRETER + 1] = 100;
+	made[MADE_FRAME] = MADE_ADDRESS(MADE_CODE);
+	made[MADE_FRAME + 1] = MADE_ADDRESS(MADE_SHIM);
+	made[MADE_FRAME + 2] = MADE_ADDRESS(MADE_CODE) + 96;
+	made[MADE_SHIM + 3] = 3;
+	made[MADE_CODE + 1] = MADE_TYPE;
+	make_code(0x1000);
+}
+
+/* Code that was freed, with other code at its address: the counter tells them apart, and so do the process (fork) and the interpreter. */
+static void test_cache_is_exact(void **state)
+{
+	uint32_t cookie, first_reads;
+
+	begin_made();
+	cookie = walk_made();
+	first_reads = nr_reads;
+	for (uint32_t i = 1; i < RUNTIME_CACHE_CHECK; i++) {
+		assert_int_equal(walk_made(), cookie);
+		assert_int_equal(nr_reads, first_reads - 1);
+		assert_int_equal(r.nr_hits, 1);
+		assert_int_equal(r.nr_checked, 0);
+	}
+	for (uint64_t name = 0x2000; name < 0x3000; name += 0x100) {
+		uint32_t earlier = cookie;
+
+		make_code(name);
+		cookie = walk_made();
+		assert_int_not_equal(cookie, earlier);
+		assert_int_equal(r.nr_hits, 0);
+	}
+	w.hash_begin = 18; /* a child, with its own code at the same address and the same counter */
+	made[MADE_NAME] = 0x4000;
+	assert_int_not_equal(walk_made(), cookie);
+	w.hash_begin = 17;
+	made[MADE_NAME] = 0x2f00;
+	assert_int_equal(walk_made(), cookie);
+	assert_int_equal(r.nr_hits, 1);
+	made[MADE_TSTATE + 2] = MADE_ADDRESS(MADE_INTERPRETER + 8);
+	made[MADE_INTERPRETER + 9] = made[MADE_INTERPRETER + 1];
+	made[MADE_NAME] = 0x5000;
+	assert_int_not_equal(walk_made(), cookie);
+}
+
+/* Without a counter, with one that has run out, or with one that cannot be the code's, nothing is cached. What a wrong counter leads to is
+ * counted, and corrected. */
+static void test_cache_without_a_proof(void **state)
+{
+	uint32_t cookie, nr_wrong = 0;
+
+	begin_made();
+	made[MADE_INTERPRETER + 1] = 0;
+	for (int i = 0; i < 3; i++) {
+		walk_made();
+		assert_int_equal(r.nr_hits, 0);
+	}
+	made[MADE_INTERPRETER + 1] = made[MADE_VERSION]; /* the code's own number is not given out yet */
+	for (int i = 0; i < 3; i++) {
+		walk_made();
+		assert_int_equal(r.nr_hits, 0);
+	}
+	begin_made();
+	cookie = walk_made();
+	made[MADE_NAME] = 0x2000;
+	for (int i = 0; i < RUNTIME_CACHE_CHECK; i++) {
+		walk_made();
+		nr_wrong += r.nr_wrong;
+	}
+	assert_int_equal(nr_wrong, 1);
+	assert_int_not_equal(walk_made(), cookie);
+	assert_int_equal(r.nr_wrong, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cache_is_exact), cmocka_unit_test(test_cache_without_a_proof),
 		cmocka_unit_test(test_block), cmocka_unit_test(test_root_that_is_not_there),
 		cmocka_unit_test(test_installed),
 		cmocka_unit_test(test_others),

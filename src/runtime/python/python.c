@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "elf/dynamic_symbol.h"
+#include "runtime/python/python_counter.h"
 #include "runtime/python/python_loops.h"
 #include "runtime/python/python_names.h"
 #include "runtime/python/python_tables.h"
@@ -258,6 +259,8 @@ static int python_examine(const struct elf_file *elf, struct runtime_image *ret_
 	find_version(elf, image.version);
 	runtime_vaddr = find_runtime(elf);
 	if (find_table(elf, &image, runtime_vaddr, &table) == 0) {
+		if (table.layout.code_version)
+			table.python.interpreter_made = python_counter_find(elf, table.layout.code_version);
 		*RUNTIME_OWN(struct sonde_python, image.known) = table.python;
 		*RUNTIME_OWN(struct python_layout, image.naming) = table.layout;
 		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0 &&

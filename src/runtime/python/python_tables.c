@@ -222,6 +222,7 @@ bool python_tables_have(uint32_t minor, const struct sonde_python *python, const
 	}
 	table.python.process = python->process; /* files of one version differ in these */
 	table.python.current = python->current;
+	table.python.interpreter_made = python->interpreter_made;
 	table.python.code_type = table.layout.code_type = layout->code_type;
 	return python_table_finish(&table) && !memcmp(&table.python, python, sizeof(*python)) &&
 	       !memcmp(&table.layout, layout, sizeof(*layout));

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* alloc: what bpf/alloc.bpf.c keeps of memory that was allocated and is not free yet, and what it counts. */
+#pragma once
+#include "record.h"
+#include "types.h"
+
+/* The functions of allocators: how their arguments and results are to be read. Each uprobe has one as its cookie. X(id, name) */
+#define SONDE_ALLOC_LIST(X) \
+	X(MALLOC, "malloc") X(CALLOC, "calloc") X(REALLOC, "realloc") X(REALLOCARRAY, "reallocarray") \
+	    X(ALIGNED_ALLOC, "aligned_alloc") X(POSIX_MEMALIGN, "posix_memalign") X(MEMALIGN, "memalign") X(VALLOC, "valloc") \
+		X(PVALLOC, "pvalloc") X(NEW, "operator new") X(FREE, "free") X(DELETE, "operator delete") X(MMAP, "mmap") \
+		    X(MUNMAP, "munmap") X(MREMAP, "mremap")
+#define X(id, name) SONDE_ALLOC_##id,
+enum sonde_alloc_call { SONDE_ALLOC_LIST(X) SONDE_ALLOC_COUNT };
+#undef X
+
+/* Does the function return memory? Then its end is probed, too. */
+static inline int sonde_alloc_returns(enum sonde_alloc_call call)
+{
+	return call != SONDE_ALLOC_FREE && call != SONDE_ALLOC_DELETE && call != SONDE_ALLOC_MUNMAP;
+}
+
+struct sonde_alloc_config {
+	__u64 min_bytes, max_bytes;          /* only allocations of these sizes; max 0: no limit */
+	__u32 sample_rate;                   /* one in so many, by chance; 0 and 1: all */
+	__u32 only_tgid;                     /* the one process asked for; 0: the filters decide */
+	__u32 held_tgid;                     /* stopped where its stacks cannot be walked yet (struct sonde_alloc_hold); 0: none */
+	__u32 pad;                           /* zero */
+};
+_Static_assert(sizeof(struct sonde_alloc_config) == 32, "layout changed: bump SONDE_ABI_VERSION");
+
+/* A command that has just begun allocates faster than its mappings become known. So it is stopped (SIGSTOP) until user space has read them,
+ * and lets it go on. */
+#define SONDE_ALLOC_MAX_HOLDS 256 /* code that never becomes known must not hold it for ever */
+
+struct sonde_alloc_hold {
+	__u32 is_held;                       /* set after the signal was sent; user space clears it, then sends SIGCONT */
+	__u32 nr;                            /* so many times */
+};
+
+#define SONDE_ALLOC_HEAP 0    /* blocks of an allocator */
+#define SONDE_ALLOC_MAPPING 1 /* regions of mmap: an allocator may hand out one from its start */
+
+struct sonde_alloc_key {
+	__u64 addr;
+	__u32 tgid;
+	__u32 space;                         /* SONDE_ALLOC_HEAP or _MAPPING */
+};
+
+/* A block that is not free yet. */
+struct sonde_alloc_block {
+	__u64 bytes;                         /* as requested */
+	__u64 time_ns;                       /* CLOCK_MONOTONIC, when it was requested */
+	__u64 user_stack, runtime_stack;     /* as in struct sonde_stack_ids */
+	__u32 generation;
+	__u8 user_state, runtime_state;      /* enum sonde_stack_state */
+	__u8 call;                           /* enum sonde_alloc_call */
+	__u8 pad;                            /* zero */
+};
+_Static_assert(sizeof(struct sonde_alloc_block) == 40, "layout changed: bump SONDE_ABI_VERSION");
+
+/* One per CPU. */
+#define SONDE_ALLOC_COUNTER_LIST(X) \
+	X(allocs)          /* calls that returned a block */ \
+	X(failed)          /* calls that returned none */ \
+	X(frees)           /* of known blocks, with those that realloc gave up */ \
+	X(frees_unknown)   /* of blocks that were allocated before the start; glibc also frees, at a thread's end, what that had freed and \
+				it had kept for it (tcache_thread_shutdown) */ \
+	X(unmaps_unknown)  /* of regions, or parts of regions, that are not tracked */ \
+	X(mappings)        /* calls of mmap and mremap that returned a region */ \
+	X(inner_mappings)  /* an allocator's own, for its blocks: left out */ \
+	X(reused)          /* blocks returned while they counted as allocated: by a function that calls another one, or freed unseen */ \
+	X(left_out)        /* by size or sampling */ \
+	X(filtered)        /* calls in other processes */ \
+	X(full)            /* blocks that found no room in the map */ \
+	X(no_memory)       /* blocks for which the kernel had no memory */ \
+	X(no_storage)      /* calls in threads for which the kernel had no memory */ \
+	X(unmatched)       /* ends of calls whose beginning was not seen */ \
+	X(overtaken)       /* calls given up for newer ones of the same thread: more than SONDE_ALLOC_CALLS at a time */ \
+	X(stack_cache_hits) /* stacks that the thread had had before */ \
+	X(stack_cache_wrong) /* of those that were walked all the same: the cache had another */ \
+	X(no_scratch)      /* blocks without a stack: too many programs at a time on the CPU */
+
+struct sonde_alloc_counters {
+#define X(field) __u64 field;
+	SONDE_ALLOC_COUNTER_LIST(X)
+#undef X
+};
+
+#define SONDE_ALLOC_CALLS 4 /* calls of one thread at a time: an allocator's functions call each other, a signal may strike in one */

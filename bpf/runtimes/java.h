@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* java: from a frame in HotSpot's code cache to its caller, x86-64. The walk calls java_frame where a frame's pc is in memory of the code
+ * cache. What is not proved ends the walk with a mark: a frame that was interrupted while being built has its return address found from the
+ * instructions (java_leaf.h), and each return address must lead to the code cache or be behind a call.
+ *
+ * Cost: a read for each compiled frame (its blob's header), three more where the pc is not in the cache; an interpreted frame: five. */
+#pragma once
+#include "java_leaf.h"
+
+/* Slots of an interpreter frame, in words below rbp. */
+#define JAVA_SLOT_SENDER_SP 1
+#define JAVA_SLOT_METHOD 3
+#define JAVA_ENTRY_FILLED 32 /* bytes after an entry's `push rbp`: up to there rbx holds the method, behind it the slot does, too */
+#define JAVA_BCP_START 1      /* instead of an address: no bytecode has run yet */
+#define JAVA_METHOD_IN_ENTRY 6 /* likewise: the slot of sender_sp is filled */
+
+static __always_inline int java_torn(struct walk *w, struct runtime_walk *r)
+{
+	runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+	return walk_stop(w, SONDE_STOP_NO_ROW);
+}
+
+static __always_inline int java_fault(struct walk *w, struct runtime_walk *r, __u64 at)
+{
+	r->record.fault = at;
+	runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
+	return walk_stop(w, SONDE_STOP_READ_FAULT);
+}
+
+/* Stores what the current frame runs in place of its native frame. */
+static __always_inline int java_push(struct walk *w, struct runtime_walk *r, __u64 code, __u32 kind, __u64 where, __u32 cookie)
+{
+	if (runtime_push_placed(w, r, code, where | (__u64)kind << SONDE_JAVA_CODE_SHIFT, cookie) != RUNTIME_GOES_ON)
+		return walk_stop(w, SONDE_STOP_DEPTH);
+	return WALK_GOES_ON;
+}
+
+/* Moves to the caller. The return address must be one: in the code cache, or behind a call. */
+static __always_inline int java_return(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc, __u64 sp, __u64 bp)
+{
+	if (sp <= w->sp && !(w->exact && sp == w->sp))
+		return java_torn(w, r);
+	if (java_heap_of(j, pc) >= SONDE_JAVA_MAX_HEAPS && !walk_is_return(ref_of(w), pc))
+		return java_torn(w, r);
+	w->pc = pc;
+	w->sp = sp;
+	w->bp = bp;
+	w->exact = WALK_RETURN;
+	if (w->follows_bx)
+		w->follows_bx = WALK_BX_LOST;
+	return WALK_GOES_ON;
+}
+
+/* Frames that are linked by rbp. */
+static __always_inline int java_linked(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 sp)
+{
+	__u64 pc, bp;
+
+	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
+		return java_torn(w, r);
+	if (walk_peek(w, w->bp, &bp) || walk_peek(w, w->bp + 8, &pc))
+		return java_fault(w, r, w->bp);
+	return java_return(w, r, j, pc, sp ? sp : w->bp + 16, bp);
+}
+
+/* The return address is at sp, or above a pushed rbp. `sp`: the caller's; 0: just above. */
+static __always_inline int java_bare(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, int is_pushed, __u64 sp)
+{
+	__u64 pc, bp = w->bp, at = w->sp + (is_pushed ? 8 : 0);
+
+	if ((is_pushed && walk_peek(w, w->sp, &bp)) || walk_peek(w, at, &pc))
+		return java_fault(w, r, at);
+	return java_return(w, r, j, pc, sp ? sp : at + 8, bp);
+}
+
+/* What proves that code without a known frame returns to its caller: its instructions. */
+static __always_inline int java_by_code(struct walk *w, struct runtime_walk *r)
+{
+	walk_note_lost(w);
+	if (walk_emulate(w) == EMULATE_MOVED)
+		return WALK_GOES_ON;
+	return java_torn(w, r);
+}
+
+/* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Reads what names a method, and its cookie: 0, or -1. */
+static __always_inline int java_method(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 method,
+				       struct sonde_java_method *ret_method)
+{
+	__u64 name, symbol;
+
+	*ret_method = (struct sonde_java_method){ 0 };
+	if (read_user(w, &ret_method->const_method, 8, method + j->method_const) ||
+	    read_user(w, r->buffer, 64, ret_method->const_method))
+		return -1;
+	ret_method->constants = java_u64(r->buffer, j->const_constants & 63);
+	ret_method->code_size = java_u16(r->buffer, j->const_code_size & 63);
+	ret_method->name = java_u16(r->buffer, j->const_name & 63);
+	ret_method->signature = java_u16(r->buffer, j->const_signature & 63);
+	if (read_user(w, &ret_method->holder, 8, ret_method->constants + j->pool_holder) ||
+	    read_user(w, &name, 8, ret_method->holder + j->klass_name) || read_user(w, &symbol, 8, name))
+		return -1;
+	ret_method->class_name = symbol & j->symbol_mask;
+	return 0;
+}
+
+static __always_inline int java_push_method(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 method, __u64 bcp,
+					    __u64 bcp_register)
+{
+	struct sonde_java_method of;
+	__u64 codes, bci = SONDE_JAVA_NO_BCI;
+
+	if (java_method(w, r, j, method, &of))
+		return java_torn(w, r);
+	codes = of.const_method + j->const_bytes;
+	if (bcp == JAVA_BCP_START)
+		bci = of.code_size ? 0 : SONDE_JAVA_NO_BCI;
+	else if (bcp_register - codes < of.code_size)
+		bci = bcp_register - codes;
+	else if (bcp - codes < of.code_size)
+		bci = bcp - codes;
+	return java_push(w, r, method, SONDE_JAVA_METHOD, bci, sonde_java_cookie(&of));
+}
+
+/* While an entry's code builds the frame. r13 is the caller's sp, rbx the method. */
+static __always_inline int java_entering(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, enum java_leaf leaf)
+{
+	__u64 sp = w->regs[JAVA_R13];
+
+	if (java_push_method(w, r, j, w->regs[JAVA_RBX], JAVA_BCP_START, 0))
+		return WALK_ENDED;
+	if (leaf == JAVA_LEAF_IN_REG)
+		return java_return(w, r, j, w->regs[0], sp, w->bp);
+	return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, sp);
+}
+
+/* While the frame is removed. Its slots are still there, below sp, where nothing is written (psABI: the red zone), until sp is the caller's.
+ * From then on the method is not known. */
+static __always_inline int java_leaving(struct walk *w, struct runtime_walk *r, const struct sonde_java *j,
+					const struct java_removal *removal)
+{
+	__u64 sp = removal->has_sp ? w->sp : w->regs[removal->sp_reg & (WALK_NR_REGS - 1)];
+	__u64 bp = w->sp - (removal->where == JAVA_LEAF_IN_REG ? 16 : 8), method, bcp;
+
+	if (removal->has_sp) {
+		if (java_push(w, r, j->interpreter_start, SONDE_JAVA_STUB, w->pc - j->interpreter_start, 0))
+			return WALK_ENDED;
+	} else {
+		if (walk_peek(w, bp - 8 * JAVA_SLOT_METHOD, &method) || walk_peek(w, bp - 8 * (j->bcp_slot & 15), &bcp))
+			return java_fault(w, r, bp);
+		if (java_push_method(w, r, j, method, bcp, 0))
+			return WALK_ENDED;
+	}
+	if (removal->where == JAVA_LEAF_IN_REG)
+		return java_return(w, r, j, w->regs[removal->ret_reg & (WALK_NR_REGS - 1)], sp, w->bp);
+	return java_bare(w, r, j, 0, sp);
+}
+
+static __always_inline int java_interpreted(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	__u32 off = w->pc - j->interpreter_start;
+	const struct sonde_java_entry *entry = 0;
+	__u64 sender_sp, method, bcp;
+	struct java_removal removal;
+
+	if (w->exact == WALK_EXACT) {
+		if (off - j->entries_start < j->entries_end - j->entries_start) {
+			enum java_leaf leaf = java_entry_leaf(j, off, &entry);
+
+			if (leaf == JAVA_LEAF_UNKNOWN)
+				return java_by_code(w, r);
+			if (leaf != JAVA_LEAF_WHOLE)
+				return java_entering(w, r, j, leaf);
+		}
+		java_interpreter_leaf(w, r, &removal);
+		if (removal.where == JAVA_LEAF_UNKNOWN)
+			return java_torn(w, r);
+		if (removal.where != JAVA_LEAF_WHOLE)
+			return java_leaving(w, r, j, &removal);
+	}
+	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
+		return java_torn(w, r);
+	if (walk_peek(w, w->bp - 8 * JAVA_SLOT_SENDER_SP, &sender_sp) || walk_peek(w, w->bp - 8 * JAVA_SLOT_METHOD, &method) ||
+	    walk_peek(w, w->bp - 8 * (j->bcp_slot & 15), &bcp))
+		return java_fault(w, r, w->bp);
+	if (entry && off < entry->pushed + JAVA_ENTRY_FILLED) {
+		method = w->regs[JAVA_RBX];
+		bcp = JAVA_BCP_START;
+		if (off < entry->pushed + JAVA_METHOD_IN_ENTRY)
+			sender_sp = w->regs[JAVA_R13];
+	}
+	if (sender_sp <= w->bp || sender_sp & 7)
+		return java_torn(w, r);
+	if (java_push_method(w, r, j, method, bcp, w->exact == WALK_EXACT ? w->regs[JAVA_R13] : 0))
+		return WALK_ENDED;
+	return java_linked(w, r, j, sender_sp);
+}
+
+/* --- compiled code and stubs ---------------------------------------------------------------------------------------------------------- */
+
+/* A frame of known size: from the blob's, at w->sp. */
+static __always_inline int java_sized(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob,
+				      int has_bp)
+{
+	__u64 cfa = w->sp + blob->frame_bytes, pc, bp = w->bp;
+
+	if (walk_peek(w, cfa - 8, &pc) || (has_bp && walk_peek(w, cfa - 16, &bp)))
+		return java_fault(w, r, cfa);
+	return java_return(w, r, j, pc, cfa, bp);
+}
+
+/* Where the code of a deoptimized frame continued before: it has its pc in a slot, and its return address leads to the handler. */
+static __always_inline int java_deoptimized(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob,
+					    __u64 *pc)
+{
+	__u32 at = j->block_bytes;
+	__u64 handler, handler_mh = 0;
+
+	if (j->has_addresses) {
+		handler = java_u64(r->buffer, at + j->nmethod_deopt);
+		if (j->nmethod_deopt_mh != SONDE_JAVA_NONE)
+			handler_mh = java_u64(r->buffer, at + j->nmethod_deopt_mh);
+	} else {
+		handler = blob->start + java_u32(r->buffer, at + j->nmethod_deopt);
+		if (j->nmethod_deopt_mh != SONDE_JAVA_NONE)
+			handler_mh = blob->start + java_u32(r->buffer, at + j->nmethod_deopt_mh);
+	}
+	if (*pc != handler && *pc != handler_mh)
+		return 0;
+	if (walk_peek(w, w->sp + (java_u32(r->buffer, at + j->nmethod_orig_pc) & 0xfffffff8), pc))
+		return -1;
+	return *pc - blob->code_start < blob->code_end - blob->code_start ? 0 : -1;
+}
+
+static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
+{
+	enum java_leaf leaf = JAVA_LEAF_WHOLE;
+	__u64 pc = w->pc;
+
+	if (blob->frame_bytes < 16)
+		return java_torn(w, r);
+	if (w->exact == WALK_RETURN) {
+		if (blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
+			return java_torn(w, r);
+	} else if (w->exact == WALK_EXACT) {
+		leaf = java_method_leaf(w, r, blob);
+	}
+	if (java_push(w, r, blob->start, SONDE_JAVA_COMPILED, pc - blob->code_start + !!w->exact, blob->id))
+		return WALK_ENDED;
+	switch (leaf) {
+	case JAVA_LEAF_WHOLE:
+	case JAVA_LEAF_NO_BP:
+		return java_sized(w, r, j, blob, leaf == JAVA_LEAF_WHOLE);
+	case JAVA_LEAF_NONE:
+	case JAVA_LEAF_PUSHED:
+		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
+	default:
+		return java_by_code(w, r);
+	}
+}
+
+/* A virtual thread's last frame on the stack returns to a stub that brings back more from the heap. Its first frame is always on the stack,
+ * above that one: the code that entered the continuation (ContinuationEntry). */
+static __always_inline int java_parked(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	if (!j->continuation_return || walk_after_call(ref_of(w), w->pc))
+		return java_linked(w, r, j, 0);
+	if (java_push(w, r, 0, SONDE_JAVA_PARKED, 0, 0))
+		return WALK_ENDED;
+	w->pc = j->continuation_return;
+	return WALK_GOES_ON;
+}
+
+static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
+{
+	if (java_push(w, r, blob->start, SONDE_JAVA_STUB, w->pc - blob->start, blob->name_hash))
+		return WALK_ENDED;
+	if (w->pc == j->call_stub_return)
+		return java_linked(w, r, j, 0);
+	if (w->exact == WALK_RETURN) {
+		if (blob->kind == JAVA_BLOB_DEOPTIMIZE) /* the frames above may just be made */
+			return java_torn(w, r);
+		if (blob->frame_bytes > 0)
+			return java_sized(w, r, j, blob, 1);
+		return blob->kind == JAVA_BLOB_STUBS ? java_parked(w, r, j) : java_linked(w, r, j, 0);
+	}
+	if (blob->kind == JAVA_BLOB_TABLE)
+		return java_bare(w, r, j, 0, 0);
+	return java_by_code(w, r);
+}
+
+static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	struct java_blob blob;
+
+	if (java_is_interpreter(j, w->pc))
+		return java_interpreted(w, r, j);
+	if (java_find_blob(w, r, j, w->pc, &blob))
+		return java_torn(w, r);
+	return java_is_nmethod(blob.kind) ? java_compiled(w, r, j, &blob) : java_stub(w, r, j, &blob);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* java_blob: finds the blob of HotSpot's code cache that a pc is in (CodeCache::find_blob, CodeHeap::find_start) and reads its header. */
+#pragma once
+#include "../abi/java.h"
+#include "java_cache.h"
+#include "runtime.h"
+
+enum java_blob_kind {
+	JAVA_BLOB_NMETHOD,
+	JAVA_BLOB_NATIVE,       /* an nmethod that calls a native method */
+	JAVA_BLOB_STUBS,        /* StubRoutines: several, without a common frame size */
+	JAVA_BLOB_DEOPTIMIZE,   /* DeoptimizationBlob, UncommonTrapBlob: may be exchanging frames */
+	JAVA_BLOB_ADAPTER,      /* between interpreted and compiled code */
+	JAVA_BLOB_TABLE,        /* stubs that jump to a virtual method, and never touch the stack (VtableStubs) */
+	JAVA_BLOB_OTHER,        /* runtime stubs, which have a frame size, and others, which have none */
+};
+
+/* The blob whose header is in the walk's buffer. */
+struct java_blob {
+	__u64 block, start;
+	__u64 code_start, code_end;
+	__s32 frame_bytes;     /* 0 or less: none that is always the same */
+	__s32 complete;        /* offset from code_start where the frame is complete; -1: not known */
+	__u32 id;              /* compile id, or 0 */
+	__u32 name_hash;       /* of the address of its name */
+	__u8 kind;             /* enum java_blob_kind */
+};
+
+#define JAVA_MAX_HOPS 64       /* in the map of segments: 2 for every 32 KiB of a blob */
+#define JAVA_SEGMAP_BYTES 256  /* one hop is at most 254 */
+#define JAVA_SEGMAP_FREE 0xff
+
+static __always_inline __u64 java_u64(const __u64 *words, __u32 off)
+{
+	return words[off / 8 & 63];
+}
+
+static __always_inline __u32 java_u32(const __u64 *words, __u32 off)
+{
+	return ((const __u32 *)words)[off / 4 & 127];
+}
+
+static __always_inline __u16 java_u16(const __u64 *words, __u32 off)
+{
+	return ((const __u16 *)words)[off / 2 & 255];
+}
+
+static __always_inline __u8 java_u8(const __u64 *words, __u32 off)
+{
+	return ((const __u8 *)words)[off & 511];
+}
+
+/* The number of the heap that pc is in, or SONDE_JAVA_MAX_HEAPS. */
+static __always_inline __u32 java_heap_of(const struct sonde_java *j, __u64 pc)
+{
+	__u32 i = 0;
+
+	for (; i < SONDE_JAVA_MAX_HEAPS; i++) {
+		if (pc - j->heaps[i].start_pc < j->heaps[i].end_pc - j->heaps[i].start_pc)
+			break;
+	}
+	return i;
+}
+
+static __always_inline int java_is_interpreter(const struct sonde_java *j, __u64 pc)
+{
+	return pc - j->interpreter_start < j->interpreter_end - j->interpreter_start;
+}
+
+/* Address of the block that pc is in; 0: none, or it cannot be read. */
+static __always_inline __u64 java_find_block(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc)
+{
+	__u32 number = java_heap_of(j, pc);
+	const struct sonde_java_heap *heap = &j->heaps[number < SONDE_JAVA_MAX_HEAPS ? number : 0];
+	__u64 index, from;
+
+	if (number >= SONDE_JAVA_MAX_HEAPS)
+		return 0;
+	index = (pc - heap->start_pc) >> (j->segment_shift & 31);
+	from = index + 1; /* nothing is read yet */
+#pragma clang loop unroll(disable)
+	for (int hop = 0; hop < JAVA_MAX_HOPS; hop++) {
+		__u8 back;
+
+		if (index - from >= JAVA_SEGMAP_BYTES) {
+			from = index > JAVA_SEGMAP_BYTES - 1 ? index - (JAVA_SEGMAP_BYTES - 1) : 0;
+			if (read_user(w, r->block, JAVA_SEGMAP_BYTES, heap->segmap + from))
+				return 0;
+		}
+		back = java_u8(r->block, index - from);
+		if (!back)
+			return heap->start_pc + (index << (j->segment_shift & 31));
+		if (back == JAVA_SEGMAP_FREE || back > index)
+			return 0;
+		index -= back;
+	}
+	return 0;
+}
+
+static __always_inline __u64 java_block_length(const struct runtime_walk *r, const struct sonde_java *j)
+{
+	return j->block_bytes == 8 ? java_u32(r->buffer, 0) : r->buffer[0]; /* HeapBlock::Header._length */
+}
+
+/* The header of a block and its blob, into the buffer: 0, or -1. A blob at the end of what is committed may be shorter than it. */
+static __always_inline int java_read_header(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 block)
+{
+	__u32 bytes = j->header_bytes & (SONDE_JAVA_HEADER_BYTES - 1);
+
+	if (read_user(w, r->buffer, bytes, block) && read_user(w, r->buffer, 128, block))
+		return -1;
+	return java_u8(r->buffer, j->block_used) & SONDE_JAVA_IS_USED ? 0 : -1;
+}
+
+#define JAVA_TEXT(a, b, c, d, e, f, g, h) \
+	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | (__u64)(f) << 40 | (__u64)(g) << 48 | \
+	 (__u64)(h) << 56)
+
+/* By the first letters of its name (CodeBlob::_name), as other fields that tell it came later. */
+static __always_inline int java_kind_of(struct walk *w, __u64 name, __u8 *ret_kind)
+{
+	__u64 text = 0;
+
+	if (read_user(w, &text, sizeof(text), name))
+		return -1;
+	*ret_kind = text == JAVA_TEXT('n', 'm', 'e', 't', 'h', 'o', 'd', 0)     ? JAVA_BLOB_NMETHOD
+		    : text == JAVA_TEXT('n', 'a', 't', 'i', 'v', 'e', ' ', 'n') ? JAVA_BLOB_NATIVE
+		    : text == JAVA_TEXT('S', 't', 'u', 'b', 'R', 'o', 'u', 't') ? JAVA_BLOB_STUBS
+		    : text == JAVA_TEXT('D', 'e', 'o', 'p', 't', 'i', 'm', 'i') ? JAVA_BLOB_DEOPTIMIZE
+		    : text == JAVA_TEXT('U', 'n', 'c', 'o', 'm', 'm', 'o', 'n') ? JAVA_BLOB_DEOPTIMIZE
+		    : text == JAVA_TEXT('I', '2', 'C', '/', 'C', '2', 'I', ' ') ? JAVA_BLOB_ADAPTER
+		    : text == JAVA_TEXT('v', 't', 'a', 'b', 'l', 'e', ' ', 'c') ? JAVA_BLOB_TABLE
+										: JAVA_BLOB_OTHER;
+	return 0;
+}
+
+static __always_inline int java_is_nmethod(__u8 kind)
+{
+	return kind == JAVA_BLOB_NMETHOD || kind == JAVA_BLOB_NATIVE;
+}
+
+/* Reads the fields of the blob from the buffer. */
+static __always_inline void java_take_header(const struct runtime_walk *r, const struct sonde_java *j, __u64 block, struct java_blob *blob)
+{
+	__u32 at = j->block_bytes;
+
+	blob->block = block;
+	blob->start = block + at;
+	if (j->has_addresses) {
+		blob->code_start = java_u64(r->buffer, at + j->blob_code_start);
+		blob->code_end = java_u64(r->buffer, at + j->blob_code_end);
+	} else {
+		blob->code_start = blob->start + java_u32(r->buffer, at + j->blob_code_start);
+		blob->code_end = blob->start + java_u32(r->buffer, at + j->blob_code_end);
+	}
+	blob->frame_bytes = (__s32)java_u32(r->buffer, at + j->blob_frame_size) * 8;
+	blob->complete = j->is_complete_short ? (__s16)java_u16(r->buffer, at + j->blob_complete)
+					      : (__s32)java_u32(r->buffer, at + j->blob_complete);
+}
+
+/* Takes what the buffer's header says of the blob, except its kind. */
+static __always_inline void java_identify(const struct runtime_walk *r, const struct sonde_java *j, __u64 block, struct java_cached *found)
+{
+	found->block = block;
+	found->length = java_block_length(r, j);
+	found->name = java_u64(r->buffer, j->block_bytes + j->blob_name);
+	found->id = java_u32(r->buffer, j->block_bytes + j->nmethod_id);
+}
+
+/* Finds the blob that pc is in; its header is in the buffer. 0, or -1: none, or it cannot be read. */
+static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc,
+					  struct java_blob *blob)
+{
+	struct java_cached *cached = java_cached(pc), found = { 0 };
+	int is_known = 0;
+
+	if (!cached)
+		return -1;
+	if (cached->pc == pc && cached->serial == j->process.serial && !java_read_header(w, r, j, cached->block)) {
+		java_identify(r, j, cached->block, &found);
+		is_known = cached->name == found.name && cached->length == found.length &&
+			   (cached->id == found.id || !java_is_nmethod(cached->kind));
+	}
+	if (!is_known) {
+		found.block = java_find_block(w, r, j, pc);
+		if (!found.block || java_read_header(w, r, j, found.block))
+			return -1;
+		java_identify(r, j, found.block, &found);
+		if (java_kind_of(w, found.name, &found.kind))
+			return -1;
+		found.pc = pc;
+		found.serial = j->process.serial;
+		*cached = found;
+	}
+	java_take_header(r, j, found.block, blob);
+	blob->kind = cached->kind;
+	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
+	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
+	return pc - blob->code_start < blob->code_end - blob->code_start &&
+		       blob->code_end - found.block <= found.length << (j->segment_shift & 31)
+		   ? 0
+		   : -1;
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/alloc_programs.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alloc.skel.h"
+#include "base/cpus.h"
+#include "base/hold_signals.h"
+#include "collect/load_failure.h"
+#include "collect/map_read.h"
+#include "collect/share_maps.h"
+#include "collect/trigger.h"
+
+#define MAX_PROBES 64 /* of one file */
+
+struct attached {
+	int fd;                /* -1: `link` */
+	struct bpf_link *link;
+};
+
+struct alloc_programs {
+	struct sampler *sampler;
+	struct alloc_bpf *skeleton;
+	enum uprobe_way way;
+	struct attached *attached;
+	uint32_t nr_attached, nr_possible_cpus;
+};
+
+/* --- loading -------------------------------------------------------------------------------------------------------------------------- */
+
+static enum trigger_kind trigger_of(enum uprobe_way way)
+{
+	return way == UPROBE_SESSION ? TRIGGER_UPROBE_SESSION : way == UPROBE_MULTI ? TRIGGER_UPROBE_MULTI : TRIGGER_UPROBE;
+}
+
+static int set_programs(struct alloc_bpf *skeleton, enum uprobe_way way, struct diag *diag)
+{
+	const struct trigger trigger = { .kind = trigger_of(way) };
+	bool is_session = way == UPROBE_SESSION;
+
+	bpf_program__set_autoload(skeleton->progs.on_alloc_session, is_session);
+	bpf_program__set_autoload(skeleton->progs.on_alloc_entry, !is_session);
+	bpf_program__set_autoload(skeleton->progs.on_alloc_return, !is_session);
+	return trigger_set_program(&trigger, skeleton->progs.on_alloc_session, diag)
+		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_entry, diag)
+		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_return, diag)
+		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_stack, diag);
+}
+
+static int set_maps(const struct alloc_programs *programs, const struct alloc_options *options)
+{
+	struct bpf_map *blocks = programs->skeleton->maps.alloc_blocks;
+	int err = share_maps(programs->skeleton->obj, sampler_object(programs->sampler), SHARE_NO_MORE)
+			  ?: bpf_map__set_max_entries(blocks, options->max_blocks);
+
+	/* allocated one by one where that is safe in a tracing program, which is older than these ways: a program has seldom a million */
+	return err || programs->way == UPROBE_SINGLE ? err : bpf_map__set_map_flags(blocks, BPF_F_NO_PREALLOC);
+}
+
+static const struct bpf_program *entry_program(const struct alloc_programs *programs)
+{
+	return programs->way == UPROBE_SESSION ? programs->skeleton->progs.on_alloc_session : programs->skeleton->progs.on_alloc_entry;
+}
+
+static int load_as(struct alloc_programs *programs, enum uprobe_way way, const struct alloc_options *options, struct diag *diag)
+{
+	struct alloc_bpf *skeleton = alloc_bpf__open();
+	int err;
+
+	if (!skeleton)
+		return -errno;
+	programs->skeleton = skeleton;
+	programs->way = way;
+	memcpy((void *)&skeleton->rodata->cfg, sampler_config(programs->sampler), sizeof(skeleton->rodata->cfg));
+	memcpy((void *)&skeleton->rodata->alloc_cfg, &options->config, sizeof(skeleton->rodata->alloc_cfg));
+	err = set_programs(skeleton, way, diag) ?: set_maps(programs, options) ?: alloc_bpf__load(skeleton);
+	return err ? err : uprobe_way_exists(way, entry_program(programs)) ? 0 : -EOPNOTSUPP;
+}
+
+static int load(struct alloc_programs *programs, const struct alloc_options *options, struct diag *diag)
+{
+	bool can_make_maps = load_can_make_maps();
+	int err = -EOPNOTSUPP;
+
+	for (int way = options->first_way; err && way < UPROBE_WAYS; way++) {
+		alloc_bpf__destroy(programs->skeleton);
+		programs->skeleton = NULL;
+		err = load_as(programs, way, options, diag);
+		if (err == -EPERM || err == -ENOMEM)
+			break;
+	}
+	if (err)
+		return diag && diag->err ? err : load_failed(err, can_make_maps, "6.2", diag);
+	err = sampler_add_trigger(programs->sampler, programs->skeleton->obj,
+				  &(struct trigger){ .kind = trigger_of(programs->way) },
+				  programs->skeleton->progs.on_alloc_stack);
+	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
+}
+
+static void alloc_programs_freep(struct alloc_programs **programs)
+{
+	alloc_programs_free(*programs);
+}
+
+int alloc_programs_new(struct sampler *sampler, const struct alloc_options *options, struct diag *diag,
+		       struct alloc_programs **ret_programs)
+{
+	CLEANUP(alloc_programs_freep) struct alloc_programs *programs = calloc(1, sizeof(*programs));
+	HOLD_SIGNALS();
+	int err;
+
+	if (!programs)
+		return -ENOMEM;
+	programs->sampler = sampler;
+	err = cpus_nr_possible(diag, &programs->nr_possible_cpus) ?: load(programs, options, diag);
+	if (err)
+		return err;
+	*ret_programs = MOVE(programs);
+	return 0;
+}
+
+void alloc_programs_free(struct alloc_programs *programs)
+{
+	if (!programs)
+		return;
+	alloc_programs_detach(programs);
+	alloc_bpf__destroy(programs->skeleton);
+	free(programs->attached);
+	free(programs);
+}
+
+/* --- attaching ------------------------------------------------------------------------------------------------------------------------ */
+
+static int keep(struct alloc_programs *programs, struct attached attached)
+{
+	struct attached *all = reallocarray(programs->attached, programs->nr_attached + 1, sizeof(*all));
+
+	if (!all) {
+		if (attached.fd >= 0)
+			close(attached.fd);
+		bpf_link__destroy(attached.link);
+		return -ENOMEM;
+	}
+	programs->attached = all;
+	all[programs->nr_attached++] = attached;
+	return 0;
+}
+
+static int attach_single(struct alloc_programs *programs, const struct bpf_program *program, const struct uprobe_points *points)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < points->nr; i++) {
+		struct attached attached = { .fd = -1 };
+
+		err = uprobe_link_single(program, points, i, &attached.link);
+		if (!err)
+			err = keep(programs, attached);
+	}
+	return err;
+}
+
+static int attach(struct alloc_programs *programs, const struct bpf_program *program, const struct uprobe_points *points)
+{
+	int fd;
+
+	if (!points->nr)
+		return 0;
+	if (programs->way == UPROBE_SINGLE)
+		return attach_single(programs, program, points);
+	fd = uprobe_link_multi(programs->way, program, points);
+	return fd < 0 ? fd : keep(programs, (struct attached){ .fd = fd });
+}
+
+/* Returns first: a call of which the end alone is seen is only counted. */
+static int attach_apart(struct alloc_programs *programs, struct uprobe_points *points, const struct alloc_probe *probes, uint32_t nr)
+{
+	uint64_t offs[MAX_PROBES], cookies[MAX_PROBES];
+	uint32_t nr_returns = 0;
+	int err;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!sonde_alloc_returns(probes[i].call))
+			continue;
+		offs[nr_returns] = probes[i].probe_off;
+		cookies[nr_returns++] = probes[i].call;
+	}
+	err = attach(programs, programs->skeleton->progs.on_alloc_return,
+		     &(struct uprobe_points){ .path = points->path,
+					      .tgid = points->tgid,
+					      .offs = offs,
+					      .cookies = cookies,
+					      .nr = nr_returns,
+					      .returns = true });
+	return err ? err : attach(programs, programs->skeleton->progs.on_alloc_entry, points);
+}
+
+int alloc_programs_attach(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr,
+			  struct diag *diag)
+{
+	uint64_t offs[MAX_PROBES], cookies[MAX_PROBES];
+	struct uprobe_points points = { .path = path, .tgid = tgid, .offs = offs, .cookies = cookies };
+	int err;
+
+	for (uint32_t i = 0; i < nr && i < MAX_PROBES; i++) {
+		offs[points.nr] = probes[i].probe_off;
+		cookies[points.nr++] = probes[i].call;
+	}
+	err = programs->way == UPROBE_SESSION ? attach(programs, programs->skeleton->progs.on_alloc_session, &points)
+					      : attach_apart(programs, &points, probes, points.nr);
+	if (err == -EPERM || err == -EACCES)
+		return diag_errno(diag, EPERM, "no permission for uprobes: root, or CAP_BPF and CAP_PERFMON, may");
+	return err ? diag_errno(diag, -err, "cannot probe the allocator: %s", strerror(-err)) : 0;
+}
+
+void alloc_programs_detach(struct alloc_programs *programs)
+{
+	for (uint32_t i = 0; i < programs->nr_attached; i++) {
+		if (programs->attached[i].fd >= 0)
+			close(programs->attached[i].fd);
+		bpf_link__destroy(programs->attached[i].link);
+	}
+	programs->nr_attached = 0;
+}
+
+/* The field is cleared by a plain update of the whole value: the count that is lost meanwhile, if any, only allows one more. */
+bool alloc_programs_take_hold(const struct alloc_programs *programs)
+{
+	int map_fd = bpf_map__fd(programs->skeleton->maps.alloc_hold);
+	struct sonde_alloc_hold hold = { 0 };
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(map_fd, &zero, &hold) || !hold.is_held)
+		return false;
+	hold.is_held = 0;
+	return !bpf_map_update_elem(map_fd, &zero, &hold, BPF_ANY);
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------------------------------- */
+
+struct reading {
+	alloc_block_fn fn;
+	void *arg;
+};
+
+static int pass(void *arg, const void *key, const void *value)
+{
+	const struct reading *reading = arg;
+
+	return reading->fn(reading->arg, key, value);
+}
+
+int alloc_programs_read(const struct alloc_programs *programs, alloc_block_fn fn, void *arg)
+{
+	struct reading reading = { .fn = fn, .arg = arg };
+
+	return map_read(bpf_map__fd(programs->skeleton->maps.alloc_blocks), sizeof(struct sonde_alloc_key),
+			sizeof(struct sonde_alloc_block), pass, &reading);
+}
+
+void alloc_programs_forget(const struct alloc_programs *programs, const struct sonde_alloc_key *key)
+{
+	if (bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.alloc_blocks), key))
+		return; /* it went by itself */
+}
+
+uint64_t alloc_programs_start_ns(const struct alloc_programs *programs, uint32_t tgid)
+{
+	uint64_t start_ns = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.start_times), &tgid, &start_ns))
+		return 0;
+	return start_ns;
+}
+
+void alloc_programs_counters(const struct alloc_programs *programs, struct sonde_alloc_counters *ret_counters)
+{
+	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.alloc_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
+		     sizeof(*ret_counters) / sizeof(uint64_t));
+}
+
+static uint64_t nr_misses(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	return bpf_program__fd(program) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0 : info.recursion_misses;
+}
+
+uint64_t alloc_programs_nr_left_out(const struct alloc_programs *programs)
+{
+	return nr_misses(programs->skeleton->progs.on_alloc_session) + nr_misses(programs->skeleton->progs.on_alloc_entry) +
+	       nr_misses(programs->skeleton->progs.on_alloc_return);
+}
+
+enum uprobe_way alloc_programs_way(const struct alloc_programs *programs)
+{
+	return programs->way;
+}

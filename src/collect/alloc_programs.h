@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alloc_programs: the kernel side of `leak`, beside the sampler's: keeps the blocks that are allocated, by uprobes at allocators'
+ * functions. Stacks arrive through the sampler's ring. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/alloc.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "collect/sampler.h"
+#include "collect/uprobe_link.h"
+
+struct alloc_options {
+	struct sonde_alloc_config config;
+	uint32_t max_blocks;      /* allocated at a time; more are counted */
+	enum uprobe_way first_way; /* the best way to try; UPROBE_SESSION */
+};
+
+struct alloc_programs;
+/* Loads the programs, for the best way of probing that this kernel has, with the sampler's configuration, targets and maps; borrows the
+ * sampler for its life. 0; -EPERM; -EOPNOTSUPP: this kernel cannot (diag says what is missing). */
+MUST_CHECK int alloc_programs_new(struct sampler *sampler, const struct alloc_options *options, struct diag *diag,
+				  struct alloc_programs **ret_programs);
+void alloc_programs_free(struct alloc_programs *programs); /* takes NULL */
+
+struct alloc_probe {
+	uint64_t entry_off, probe_off; /* in the file: of the function, and where its probe is best */
+	enum sonde_alloc_call call;
+};
+/* Probes the functions of a file, in one process or (tgid 0) in all. `path` as in struct uprobe_points. 0; -EPERM; -EOPNOTSUPP: this kernel
+ * has no uprobes; or the kernel's error. */
+MUST_CHECK int alloc_programs_attach(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes,
+				     uint32_t nr, struct diag *diag);
+void alloc_programs_detach(struct alloc_programs *programs); /* from all; blocks stay */
+
+/* True if config.held_tgid was stopped since the last call: it is to get SIGCONT, once what is mapped was read. */
+bool alloc_programs_take_hold(const struct alloc_programs *programs);
+
+typedef int (*alloc_block_fn)(void *arg, const struct sonde_alloc_key *key, const struct sonde_alloc_block *block);
+/* Passes each block that is allocated to `fn`, while programs may add and remove others. Returns 0, -ENOMEM, or what bpf(2) or fn
+ * returned. */
+MUST_CHECK int alloc_programs_read(const struct alloc_programs *programs, alloc_block_fn fn, void *arg);
+void alloc_programs_forget(const struct alloc_programs *programs, const struct sonde_alloc_key *key); /* its memory is gone */
+/* When the process last began a program, as far as is known; 0: before the recording. */
+uint64_t alloc_programs_start_ns(const struct alloc_programs *programs, uint32_t tgid);
+void alloc_programs_counters(const struct alloc_programs *programs, struct sonde_alloc_counters *ret_counters); /* summed over the CPUs */
+/* Number of events that the kernel did not pass to the programs, because one was at work on the CPU. */
+uint64_t alloc_programs_nr_left_out(const struct alloc_programs *programs);
+enum uprobe_way alloc_programs_way(const struct alloc_programs *programs);

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/allocator_probes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/u64_map.h"
+
+#define PATH_BYTES 32
+
+struct allocator_probes {
+	const struct engine *engine;
+	struct alloc_programs *programs;
+	uint32_t *tgids;          /* of the targets */
+	uint32_t nr_tgids;
+	bool is_of_all;           /* probes are in all processes, and the programs filter */
+	const char *object;
+	struct u64_map looked_at; /* files, by their serial number and the process */
+	struct u64_map noted;     /* files whose heaps were looked at, by their serial number */
+	uint32_t nr;
+	bool has_started;         /* what is mapped from now on was not mapped at the start */
+	struct diag *diag;        /* of the call in progress */
+};
+
+struct allocator_probes *allocator_probes_new(const struct engine *engine, struct alloc_programs *programs,
+					      const struct allocator_probes_options *options)
+{
+	struct allocator_probes *probes = calloc(1, sizeof(*probes));
+
+	if (!probes)
+		return NULL;
+	probes->engine = engine;
+	probes->programs = programs;
+	probes->object = options->object;
+	probes->is_of_all = options->children;
+	probes->tgids = calloc(options->targets->nr + 1, sizeof(*probes->tgids));
+	if (!probes->tgids) {
+		free(probes);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < options->targets->nr; i++)
+		probes->tgids[probes->nr_tgids++] = options->targets->list[i].tgid;
+	if (options->command_tgid)
+		probes->tgids[probes->nr_tgids++] = options->command_tgid;
+	return probes;
+}
+
+void allocator_probes_free(struct allocator_probes *probes)
+{
+	if (!probes)
+		return;
+	u64_map_done(&probes->looked_at);
+	u64_map_done(&probes->noted);
+	free(probes->tgids);
+	free(probes);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Is it the file of -O? A library's version may follow ("libc", "libc.so" and "libc.so.6" are the same one). */
+static bool is_asked_for(const struct allocator_probes *probes, const char *path)
+{
+	size_t length;
+
+	if (!probes->object || !strcmp(probes->object, path))
+		return true;
+	if (strchr(probes->object, '/'))
+		return false;
+	length = strlen(probes->object);
+	return strncmp(base_name(path), probes->object, length) == 0 && strchr(".-", base_name(path)[length]); /* also the end */
+}
+
+static int attach(struct allocator_probes *probes, uint32_t tgid, const struct object *object, const struct allocators *allocators)
+{
+	struct alloc_probe list[ALLOCATORS_MAX];
+	char path[PATH_BYTES];
+	struct diag diag = { 0 };
+	int err;
+
+	for (uint32_t i = 0; i < allocators->nr; i++)
+		list[i] = (struct alloc_probe){ .entry_off = allocators->functions[i].entry_off,
+						.probe_off = allocators->functions[i].probe_off,
+						.call = allocators->functions[i].call };
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_fd(object->elf));
+	err = alloc_programs_attach(probes->programs, path, tgid, list, allocators->nr, &diag);
+	if (err == -EPERM || err == -EOPNOTSUPP || err == -ENOMEM)
+		return diag_errno(probes->diag, -err, "%s", diag.text);
+	if (err) /* -ESRCH: the process has ended */
+		account_note(probes->engine->account, "%s in process %" PRIu32 ": %s", object->path, tgid, diag.text);
+	else
+		probes->nr++;
+	if (!err && probes->has_started)
+		account_note(probes->engine->account,
+			     "%s is an allocator that process %" PRIu32 " mapped while sonde ran: what it allocated before is not known",
+			     object->path, tgid);
+	return 0;
+}
+
+/* One key for both; a collision would only leave a file out, and its keys are random numbers to begin with. */
+static uint64_t key_of(uint64_t serial, uint32_t tgid)
+{
+	return serial * 0x9e3779b97f4a7c15ULL ^ tgid;
+}
+
+/* A heap that is no allocator's: its objects are moved and collected, and are not asked for by calls. */
+static void note_other_heaps(const struct allocator_probes *probes, const struct object *object)
+{
+	if (elf_file_find_section(object->elf, ".go.buildinfo"))
+		account_note(probes->engine->account,
+			     "%s is a Go program: Go's own heap does not use malloc, so only its C code is seen; net/http/pprof has "
+			     "a heap profile",
+			     object->path);
+	if (!strcmp(base_name(object->path), "libjvm.so"))
+		account_note(probes->engine->account,
+			     "there is a JVM: Java's heap does not use malloc, so only native code is seen; jcmd PID "
+			     "GC.class_histogram shows the heap");
+}
+
+static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t number)
+{
+	const struct object *object = object_table_at(process_table_objects(engine_processes(probes->engine)), number);
+	uint32_t of = probes->is_of_all ? 0 : tgid;
+	uint64_t key = key_of(object->serial, of);
+	struct allocators allocators;
+	struct diag diag = { 0 };
+	int err;
+
+	if (!object->elf || elf_file_fd(object->elf) < 0 || u64_map_find(&probes->looked_at, key) || !is_asked_for(probes, object->path))
+		return 0;
+	if (!u64_map_find(&probes->noted, object->serial)) {
+		note_other_heaps(probes, object);
+		err = u64_map_add(&probes->noted, object->serial, 0);
+		if (err)
+			return err;
+	}
+	err = parser_allocators(probes->engine->parser, number, object->elf, &diag, &allocators);
+	if (err == -EINPROGRESS)
+		return 0; /* asked again */
+	if (u64_map_add(&probes->looked_at, key, 0))
+		return -ENOMEM;
+	if (err)
+		account_note(probes->engine->account, "whether %s has an allocator is not known: %s", object->path,
+			     diag.text[0] ? diag.text : strerror(-err));
+	return err || !allocators.nr ? 0 : attach(probes, of, object, &allocators);
+}
+
+/* The file that execvp(3) would run. False: none. */
+static bool find_program(const char *name, char *path, size_t size)
+{
+	const char *dirs = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return snprintf(path, size, "%s", name) < (int)size && !access(path, X_OK);
+	for (const char *dir = dirs ? dirs : "/bin:/usr/bin"; dir; dir = strchr(dir, ':') ? strchr(dir, ':') + 1 : NULL) {
+		int length = snprintf(path, size, "%.*s/%s", (int)strcspn(dir, ":"), dir, name);
+
+		if (length > 0 && length < (int)size && !access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+static int expect_file(struct allocator_probes *probes, const char *path)
+{
+	char whole[PATH_MAX];
+	uint32_t object = realpath(path, whole) ? tracker_expect(probes->engine->tracker, whole) : OBJECT_NONE;
+
+	return object == OBJECT_NONE ? 0 : look_at(probes, probes->tgids[probes->nr_tgids - 1], object);
+}
+
+int allocator_probes_expect(struct allocator_probes *probes, char *const *command, struct diag *diag)
+{
+	CLEANUP(freep) char *preloads = getenv("LD_PRELOAD") ? strdup(getenv("LD_PRELOAD")) : NULL;
+	char path[PATH_MAX], *rest = preloads, *preload;
+	int err;
+
+	probes->diag = diag;
+	err = find_program(command[0], path, sizeof(path)) ? expect_file(probes, path) : 0;
+	while (!err && rest && (preload = strsep(&rest, ": "))) {
+		if (strchr(preload, '/'))
+			err = expect_file(probes, preload);
+	}
+	return err;
+}
+
+static bool is_target(const struct allocator_probes *probes, uint32_t tgid)
+{
+	for (uint32_t i = 0; i < probes->nr_tgids; i++) {
+		if (probes->tgids[i] == tgid)
+			return true;
+	}
+	return probes->is_of_all;
+}
+
+static int look_at_process(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
+{
+	struct allocator_probes *probes = arg;
+	int err = 0;
+
+	if (!is_target(probes, tgid))
+		return 0;
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		if (mappings[i].object != OBJECT_NONE)
+			err = look_at(probes, tgid, mappings[i].object);
+	}
+	return err;
+}
+
+int allocator_probes_look(struct allocator_probes *probes, struct diag *diag)
+{
+	int err;
+
+	probes->diag = diag;
+	err = process_table_living(engine_processes(probes->engine), look_at_process, probes);
+	probes->has_started = true;
+	return err;
+}
+
+uint32_t allocator_probes_nr(const struct allocator_probes *probes)
+{
+	return probes->nr;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/outstanding.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/interned.h"
+
+#define MAX_BYTES ((uint64_t)1 << 30)
+
+struct outstanding {
+	struct interned sums;
+	bool keeps_each;
+};
+
+struct outstanding *outstanding_new(bool keeps_each)
+{
+	struct outstanding *outstanding = calloc(1, sizeof(*outstanding));
+
+	if (!outstanding)
+		return NULL;
+	outstanding->sums = INTERNED_INIT(struct outstanding_sum, sizeof(struct outstanding_key), MAX_BYTES);
+	outstanding->keeps_each = keeps_each;
+	return outstanding;
+}
+
+void outstanding_free(struct outstanding *outstanding)
+{
+	if (!outstanding)
+		return;
+	interned_done(&outstanding->sums);
+	free(outstanding);
+}
+
+int outstanding_add(struct outstanding *outstanding, const struct sonde_alloc_key *key, const struct sonde_alloc_block *block,
+		    const char *comm, bool is_old)
+{
+	const struct sonde_stack_ids ids = { .user_stack = block->user_stack,
+					     .runtime_stack = block->runtime_stack,
+					     .user_state = block->user_state,
+					     .runtime_state = block->runtime_state,
+					     .generation = block->generation };
+	struct outstanding_sum sum = { .key = { .ids = { .ids = known_ids(&ids), .tgid = key->tgid, .user_generation = block->generation },
+						.addr = outstanding->keeps_each ? key->addr : 0 } };
+	uint32_t number;
+	struct outstanding_sum *at;
+
+	snprintf(sum.comm, sizeof(sum.comm), "%s", comm);
+	number = interned_add(&outstanding->sums, &sum);
+	if (number == INTERNED_NONE)
+		return -ENOMEM;
+	at = interned_at(&outstanding->sums, number);
+	*(is_old ? &at->nr : &at->nr_young) += 1;
+	*(is_old ? &at->bytes : &at->bytes_young) += block->bytes;
+	return 0;
+}
+
+uint32_t outstanding_nr(const struct outstanding *outstanding)
+{
+	return outstanding->sums.nr;
+}
+
+struct outstanding_sum *outstanding_at(const struct outstanding *outstanding, uint32_t i)
+{
+	return interned_at(&outstanding->sums, i);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/* java_names: layouts from nmethod.hpp, pcDesc.hpp, scopeDesc.cpp (ScopeDesc::decode_body), debugInfoRec.cpp. An nmethod's debug information
+ * does not change. Its methods exist as long as it may run: the state is checked before and after they are read. */
+#include "runtime/java/java_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/reader.h"
+#include "base/utf8.h"
+#include "runtime/java/java_lines.h"
+#include "runtime/java/java_method.h"
+
+#define MAX_PC_DESCS (1 << 16)
+#define PC_DESCS_STEP 256
+#define MAX_SCOPES_BYTES (16 << 20)
+#define MAX_METADATA (1 << 20)
+#define SCOPE_HEAD_BYTES 15 /* three numbers: the scope of the caller, the method, the bci */
+#define MAX_LEVELS 256
+#define MAX_STUB_BYTES 96
+#define WHERE_MASK ((1ULL << SONDE_JAVA_CODE_SHIFT) - 1)
+
+struct nmethod {
+	const struct java_process *process;
+	uint64_t start;
+	uint8_t bytes[SONDE_JAVA_HEADER_BYTES]; /* from the block's header on */
+};
+
+static uint64_t field(const struct nmethod *nmethod, uint16_t off, size_t size)
+{
+	size_t at = nmethod->process->java.block_bytes + off;
+	uint64_t value = 0;
+
+	if (at + size <= sizeof(nmethod->bytes))
+		memcpy(&value, nmethod->bytes + at, size);
+	return value;
+}
+
+static int read_header(const struct java_process *process, const struct runtime_memory *memory, uint64_t start, size_t size,
+		       struct nmethod *ret_nmethod)
+{
+	int err;
+
+	*ret_nmethod = (struct nmethod){ .process = process, .start = start };
+	if (start % 8 || start < 4096)
+		return -EBADMSG;
+	err = memory->read(memory->arg, start - process->java.block_bytes, ret_nmethod->bytes, size);
+	if (!err && !(ret_nmethod->bytes[process->java.block_used] & SONDE_JAVA_IS_USED))
+		err = -ESTALE;
+	return err;
+}
+
+/* 0; -ESTALE: another method's code is there, or its methods may be gone. */
+static int read_nmethod(const struct java_process *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
+			struct nmethod *ret_nmethod)
+{
+	int err = read_header(process, memory, frame->code, process->java.header_bytes, ret_nmethod);
+	int8_t state;
+
+	if (err)
+		return err;
+	state = (int8_t)field(ret_nmethod, process->java.nmethod_state, 1);
+	if ((uint32_t)field(ret_nmethod, process->java.nmethod_id, 4) != frame->cookie || state < 0 ||
+	    state > process->layout.last_live_state)
+		return -ESTALE;
+	return 0;
+}
+
+static uint64_t offset_base(const struct nmethod *nmethod)
+{
+	uint16_t immutable = nmethod->process->layout.immutable_data;
+
+	return immutable == JAVA_NONE ? nmethod->start : field(nmethod, immutable, 8);
+}
+
+/* Finds the first PcDesc that is not below `where`, and in it the scope: *ret_scope 0: there is no debug information. */
+static int find_scope(const struct nmethod *nmethod, const struct runtime_memory *memory, uint64_t where, uint32_t *ret_scope)
+{
+	const struct java_layout *layout = &nmethod->process->layout;
+	uint32_t first = (uint32_t)field(nmethod, layout->scopes_pcs, 4), end = (uint32_t)field(nmethod, layout->pcs_end, 4), nr;
+	struct {
+		int32_t pc, scope, object, flags;
+	} descs[PC_DESCS_STEP];
+
+	*ret_scope = 0;
+	nr = (end - first) / sizeof(descs[0]);
+	if (end < first || nr > MAX_PC_DESCS)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < nr; i += PC_DESCS_STEP) {
+		uint32_t few = nr - i < PC_DESCS_STEP ? nr - i : PC_DESCS_STEP;
+		int err = memory->read(memory->arg, offset_base(nmethod) + first + i * sizeof(descs[0]), descs, few * sizeof(descs[0]));
+
+		if (err)
+			return err;
+		for (uint32_t k = 0; k < few; k++) {
+			if (descs[k].pc < 0 || (uint64_t)descs[k].pc < where)
+				continue;
+			*ret_scope = i + k + 1 == nr ? 0 : (uint32_t)descs[k].scope; /* the last one is behind all code */
+			return 0;
+		}
+	}
+	return 0;
+}
+
+struct scope {
+	uint32_t sender; /* offset of the caller's scope; 0: none */
+	uint32_t method; /* number in the metadata, from 1 on; 0: none */
+	uint32_t bci;
+};
+
+static int read_scope(const struct nmethod *nmethod, const struct runtime_memory *memory, uint32_t offset, struct scope *ret_scope)
+{
+	const struct java_layout *layout = &nmethod->process->layout;
+	uint64_t base = layout->scopes_data_is_address ? field(nmethod, layout->scopes_data, 8)
+						       : offset_base(nmethod) + field(nmethod, layout->scopes_data, 4);
+	uint8_t bytes[SCOPE_HEAD_BYTES];
+	struct reader reader = reader_of(bytes, sizeof(bytes));
+	int err;
+
+	if (offset > MAX_SCOPES_BYTES)
+		return -EBADMSG;
+	err = memory->read(memory->arg, base + offset, bytes, sizeof(bytes));
+	if (err)
+		return err;
+	ret_scope->sender = java_number(&reader, layout->is_sparse);
+	ret_scope->method = java_number(&reader, layout->is_sparse);
+	ret_scope->bci = java_number(&reader, layout->is_sparse) - 1; /* InvocationEntryBci is -1 */
+	if (ret_scope->bci > UINT16_MAX)
+		ret_scope->bci = ret_scope->bci == UINT32_MAX ? 0 : SONDE_JAVA_NO_BCI;
+	return reader.bad ? -EBADMSG : 0;
+}
+
+static int method_of(const struct nmethod *nmethod, const struct runtime_memory *memory, uint32_t number, uint64_t *ret_method)
+{
+	const struct java_layout *layout = &nmethod->process->layout;
+	uint64_t metadata;
+
+	if (!number || number > MAX_METADATA)
+		return -EBADMSG;
+	if (layout->metadata != JAVA_NONE)
+		metadata = nmethod->start + field(nmethod, layout->metadata, 4);
+	else
+		metadata = field(nmethod, layout->mutable_data, 8) + ((field(nmethod, layout->relocation_size, 4) + 7) & ~7ULL);
+	return memory->read(memory->arg, metadata + (uint64_t)(number - 1) * 8, ret_method, sizeof(*ret_method));
+}
+
+static int describe_scopes(const struct nmethod *nmethod, const struct runtime_memory *memory, uint64_t where,
+			   struct runtime_function *function)
+{
+	uint64_t method = field(nmethod, nmethod->process->layout.nmethod_method, 8);
+	struct scope scope = { .bci = SONDE_JAVA_NO_BCI };
+	uint32_t offset;
+	int err = find_scope(nmethod, memory, where, &offset);
+
+	if (!err && offset) {
+		err = read_scope(nmethod, memory, offset, &scope);
+		for (uint32_t level = 0; !err && level < function->level; level++) {
+			if (!scope.sender || scope.sender >= offset || level >= MAX_LEVELS) /* callers are written first */
+				return -EBADMSG;
+			offset = scope.sender;
+			err = read_scope(nmethod, memory, offset, &scope);
+		}
+		if (!err)
+			err = method_of(nmethod, memory, scope.method, &method);
+	} else if (!err && function->level) {
+		return -EBADMSG;
+	}
+	if (!err)
+		err = java_method_describe(nmethod->process, memory, method, scope.bci, NULL, function);
+	function->has_caller = !err && scope.sender;
+	return err;
+}
+
+static int describe_compiled(const struct java_process *process, const struct runtime_memory *memory,
+			     const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
+{
+	struct runtime_function function = *ret_function;
+	struct nmethod nmethod, again;
+	int err = read_nmethod(process, memory, frame, &nmethod);
+
+	if (!err)
+		err = describe_scopes(&nmethod, memory, frame->where & WHERE_MASK, &function);
+	if (!err)
+		err = read_nmethod(process, memory, frame, &again);
+	if (!err)
+		*ret_function = function;
+	return err;
+}
+
+/* The VM's own name of a piece of its code. */
+static int describe_stub(const struct java_process *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
+			 struct runtime_function *function)
+{
+	char text[MAX_STUB_BYTES + 1] = "";
+	struct nmethod blob;
+	uint64_t name;
+	size_t in_page;
+	int err;
+
+	if (frame->code == process->java.interpreter_start) {
+		snprintf(function->name, sizeof(function->name), "[interpreter]");
+		function->is_mark = true;
+		return 0;
+	}
+	err = read_header(process, memory, frame->code, 64 + process->java.block_bytes + 48, &blob);
+	if (err)
+		return err;
+	name = field(&blob, process->java.blob_name, 8);
+	if ((uint32_t)(name ^ name >> 32) != frame->cookie)
+		return -ESTALE;
+	in_page = 4096 - name % 4096;
+	err = memory->read(memory->arg, name, text, in_page < MAX_STUB_BYTES ? in_page : MAX_STUB_BYTES);
+	if (err)
+		return err;
+	for (char *at = text; *at; at++) {
+		if (*at < ' ' || *at > '~')
+			return -EBADMSG;
+	}
+	snprintf(function->name, sizeof(function->name), "[stub: %s]", text);
+	return 0;
+}
+
+int java_describe(const struct runtime_image *image, const void *of, const struct runtime_memory *memory,
+		  const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
+{
+	const struct java_process *process = of;
+	struct runtime_function function = { .level = ret_function->level };
+	int err = -EBADMSG;
+
+	switch (frame->where >> SONDE_JAVA_CODE_SHIFT) {
+	case SONDE_JAVA_METHOD:
+		err = java_method_describe(process, memory, frame->code, (uint32_t)frame->where & 0xffff, &frame->cookie, &function);
+		break;
+	case SONDE_JAVA_COMPILED:
+		err = describe_compiled(process, memory, frame, &function);
+		break;
+	case SONDE_JAVA_STUB:
+		err = describe_stub(process, memory, frame, &function);
+		break;
+	case SONDE_JAVA_PARKED:
+		snprintf(function.name, sizeof(function.name), "[java: frames on the heap]");
+		function.is_mark = true;
+		err = 0;
+		break;
+	}
+	if (!err)
+		*ret_function = function;
+	return err;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Writes the layout of BCC's memleak: the stacks that hold the most memory, the largest last. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "frames/frame_source.h"
+#include "frames/frame_text.h"
+#include "show/fold.h"
+#include "show/text_formats.h"
+
+bool text_is_outstanding(const struct profile *profile)
+{
+	uint32_t nr;
+	const struct profile_value_type *types = profile_value_types(profile, &nr);
+
+	return nr >= 2 && !strcmp(profile_string_text(profile, types[0].type), "inuse_objects") &&
+	       !strcmp(profile_string_text(profile, types[1].type), "inuse_space");
+}
+
+/* "main+0x4d [prog] (main.c:12)" */
+static void write_frame(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t location)
+{
+	const struct profile_location *at = profile_location_at(profile, location);
+	const char *file = profile_string_text(profile, profile_function_at(profile, at->function)->file);
+
+	buffer_text(buffer, "\t\t");
+	frame_text(buffer, profile, location, options, ';');
+	if (at->mapping != PROFILE_NONE) {
+		buffer_text(buffer, " [");
+		plain_text(buffer, path_base(profile_string_text(profile, profile_mapping_at(profile, at->mapping)->path)), ';');
+		buffer_text(buffer, "]");
+	}
+	if (at->kind == FRAME_NATIVE && *file && at->line) {
+		buffer_text(buffer, " (");
+		plain_text(buffer, path_base(file), ';');
+		buffer_printf(buffer, ":%" PRIu32 ")", at->line);
+	}
+	buffer_text(buffer, "\n");
+	buffer_settle(buffer);
+}
+
+static void write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options,
+			const struct fold_entry *entry)
+{
+	uint32_t nr = 0;
+
+	buffer_printf(buffer, "\t%" PRId64 " bytes in %" PRId64 " allocations from stack\n", entry->values[1], entry->values[0]);
+	if (entry->user_stack != PROFILE_NONE)
+		profile_stack_at(profile, entry->user_stack, &nr);
+	for (uint32_t i = 0; i < nr; i++)
+		write_frame(buffer, profile, options, profile_stack_at(profile, entry->user_stack, &nr)[i]);
+}
+
+#define MAX_SUSPECTS 10
+
+static int compare_growth(const void *left, const void *right)
+{
+	const struct fold_entry *const *a = left, *const *b = right;
+
+	return (*a)->values[2] > (*b)->values[2] ? -1 : (*a)->values[2] < (*b)->values[2];
+}
+
+/* The stacks that grow steadily, by their rates: each with its innermost frame alone, as its stack is among the others. */
+static int write_suspects(struct buffer *buffer, const struct profile *profile, const struct export_options *options,
+			  const struct fold *fold)
+{
+	CLEANUP(freep) const struct fold_entry **list = calloc(fold->nr_entries + 1, sizeof(*list));
+	uint32_t nr = 0, nr_frames;
+
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fold->nr_entries; i++) {
+		if (fold->entries[i].values[2] > 0 && fold->entries[i].user_stack != PROFILE_NONE)
+			list[nr++] = &fold->entries[i];
+	}
+	qsort(list, nr, sizeof(*list), compare_growth);
+	if (nr)
+		buffer_text(buffer, "Suspects, which grow steadily:\n");
+	for (uint32_t i = 0; i < nr && i < MAX_SUSPECTS; i++) {
+		buffer_printf(buffer, "\t%.1f bytes/s:", (double)list[i]->values[2] / 3600);
+		write_frame(buffer, profile, options, profile_stack_at(profile, list[i]->user_stack, &nr_frames)[0]);
+	}
+	return 0;
+}
+
+/* "addr = 7fd7b9c73690 size = 8": of the samples that are single blocks. */
+static void write_blocks(struct buffer *buffer, const struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile_nr_samples(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+		uint32_t nr;
+		const struct profile_label *labels = profile_labels_at(profile, sample->labels, &nr);
+
+		if (nr == 1 && labels->is_number && !strcmp(profile_string_text(profile, labels->key), "address"))
+			buffer_printf(buffer, "\taddr = %" PRIx64 " size = %" PRId64 "\n", (uint64_t)labels->number, sample->values[1]);
+		buffer_settle(buffer);
+	}
+}
+
+/* When the blocks were read, in local time. */
+static void write_time(struct buffer *buffer, const struct profile *profile)
+{
+	const struct account *account = profile_account_of(profile);
+	time_t seconds = (time_t)((account->start_unix_ns + account->duration_ns) / 1000000000u);
+	char text[32];
+	struct tm tm;
+
+	if (account->start_unix_ns && localtime_r(&seconds, &tm) && strftime(text, sizeof(text), "[%H:%M:%S] ", &tm))
+		buffer_text(buffer, text);
+}
+
+int write_outstanding(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
+{
+	CLEANUP(fold_done) struct fold fold = { 0 };
+	struct export_options shown = *options;
+	uint32_t nr;
+	int err;
+
+	shown.offsets = true; /* each place of a call is a stack of its own */
+	err = fold_profile(profile, &shown, true, &fold);
+	if (err)
+		return err;
+	nr = options->max_stacks && options->max_stacks < fold.nr_entries ? options->max_stacks : fold.nr_entries;
+	err = write_suspects(buffer, profile, &shown, &fold);
+	if (err)
+		return err;
+	write_time(buffer, profile);
+	if (options->max_stacks)
+		buffer_printf(buffer, "Top %" PRIu32 " stacks with outstanding allocations:\n", options->max_stacks);
+	else
+		buffer_text(buffer, "Stacks with outstanding allocations:\n");
+	write_blocks(buffer, profile);
+	for (uint32_t i = fold.nr_entries - nr; !buffer->err && i < fold.nr_entries; i++)
+		write_entry(buffer, profile, &shown, &fold.entries[i]);
+	for (uint32_t i = 0; i < profile_account_of(profile)->nr_notes; i++)
+		buffer_printf(buffer, "WARNING: %s\n", profile_account_of(profile)->notes[i]);
+	return 0;
+}

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The kernel side's walk of HotSpot's frames (runtimes/java.h), compiled for the host, in threads that are stopped at random moments and then
+ * go on one instruction at a time. Oracle: what tests/programs/JavaSpin.java prints of its threads' stacks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "process/process_table.h"
+#include "runtime/java/java_names.h"
+#include "runtime/java/java_vm.h"
+#include "runtime/runtime.h"
+#include "unwind/unwind_table.h"
+#include "walk_host.h"
+#include "runtimes/java.h"
+
+#define MAX_THREADS 16
+#define MAX_EXPECTED 1300
+#define MAX_NAME 128
+#define STOPS 12
+#define STEPS 30 /* instructions after each stop */
+
+struct shown {
+	char name[MAX_NAME], file[64];
+	int line; /* below 1: none */
+};
+
+struct expected {
+	pid_t tid;
+	char scenario[32];
+	uint32_t nr;
+	struct shown frames[MAX_EXPECTED];
+};
+
+static struct expected expected[MAX_THREADS];
+static uint32_t nr_expected;
+static pid_t child;
+static struct walk w;
+static __u64 frames[SONDE_MAX_USER_FRAMES];
+static struct runtime_walk r;
+static uint32_t nr_reads;
+static char folder[256]; /* with the classes and the library */
+
+/* --- the program ---------------------------------------------------------------------------------------------------------------------- */
+
+static void read_expected(FILE *in, uint32_t nr_threads)
+{
+	char line[512];
+	struct expected *thread = NULL;
+
+	nr_expected = 0;
+	while (nr_expected < nr_threads || thread) {
+		if (!fgets(line, sizeof(line), in))
+			fail_msg("the program has ended");
+		if (line[0] == 'T' && line[1] == ' ') {
+			thread = &expected[nr_expected++];
+			thread->nr = 0;
+			assert_int_equal(sscanf(line, "T %d %31s", &thread->tid, thread->scenario), 2);
+		} else if (line[0] == 'E' && line[1] == '\n') {
+			thread = NULL;
+		} else if (thread) {
+			struct shown *frame = &thread->frames[thread->nr++];
+
+			assert_true(thread->nr < MAX_EXPECTED);
+			assert_int_equal(sscanf(line, "%127s %63s %d", frame->name, frame->file, &frame->line), 3);
+		}
+	}
+}
+
+/* `root` is the prefix of the program's path: "" or a directory to chroot to. `options` ends with NULL. */
+static void start_child(const char *root, const char *java, const char *const *options, const char *const *scenarios)
+{
+	const char *argv[64] = { java };
+	char library[300];
+	uint32_t nr = 1, nr_threads = 0;
+	int out[2];
+	FILE *in;
+
+	snprintf(library, sizeof(library), "%s/library.so", folder);
+	while (*options)
+		argv[nr++] = *options++;
+	argv[nr++] = "-cp";
+	argv[nr++] = folder;
+	argv[nr++] = "JavaSpin";
+	argv[nr++] = library;
+	while (scenarios[nr_threads])
+		argv[nr++] = scenarios[nr_threads++];
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup2(out[1], 1) != 1 || (root[0] && (chroot(root) || chdir("/"))))
+			_exit(126);
+		execv(java, (char *const *)argv);
+		_exit(127);
+	}
+	close(out[1]);
+	in = fdopen(out[0], "r");
+	assert_non_null(in);
+	read_expected(in, nr_threads);
+	fclose(in);
+}
+
+static void stop_child(void)
+{
+	kill(child, SIGKILL);
+	for (int status; waitpid(-1, &status, __WALL) > 0 || errno == EINTR;)
+		;
+}
+
+static long read_child(void *to, __u32 size, __u64 from)
+{
+	struct iovec local = { to, size }, remote = { (void *)from, size };
+
+	nr_reads++;
+	return process_vm_readv(child, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+}
+
+static int read_memory(void *arg, uint64_t from, void *to, size_t size)
+{
+	return read_child(to, (__u32)size, from) ? -EFAULT : 0;
+}
+
+static const struct runtime_memory memory = { .read = read_memory };
+
+/* --- tables of what is mapped there --------------------------------------------------------------------------------------------------- */
+
+struct known_object {
+	struct sonde_mapping place;
+	uint64_t base_vaddr;
+	bool is_known;
+};
+
+static struct process_table *processes;
+static struct rule_table *rules;
+static struct known_object objects[256];
+static struct runtime_image image;
+static struct java_process process;
+static uint64_t load_bias;
+
+static void load_object(uint32_t number)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+	CLEANUP(freep) struct host_row *rows = NULL;
+	const struct object *object = object_table_at(process_table_objects(processes), number);
+	struct known_object *known = &objects[number];
+
+	known->is_known = true;
+	if (!object->elf || unwind_table_build(object->elf, rules, NULL, &table))
+		return;
+	rows = calloc(table->nr_rows, sizeof(*rows));
+	assert_non_null(rows);
+	for (uint32_t block = 0; block < table->nr_blocks; block++) {
+		for (uint32_t i = table->blocks[block]; i < table->blocks[block + 1]; i++)
+			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low,
+						     .rule = table->rows[i].rule };
+	}
+	host_table(rows, table->nr_rows - 1, rows[table->nr_rows - 1].rel, table->block_shift, &known->place);
+	known->base_vaddr = table->base_vaddr;
+}
+
+static int take_mappings(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
+{
+	CLEANUP(freep) struct sonde_mapping *list = calloc(nr, sizeof(*list));
+
+	assert_non_null(list);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t object = mappings[i].object;
+		const struct object *file;
+		struct runtime_image found;
+
+		list[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
+		if (object == OBJECT_NONE)
+			continue;
+		assert_true(object < ARRAY_SIZE(objects));
+		if (!objects[object].is_known)
+			load_object(object);
+		list[i].index_pos = objects[object].place.index_pos;
+		list[i].nr_blocks = objects[object].place.nr_blocks;
+		list[i].block_shift = objects[object].place.block_shift;
+		list[i].base_pc = mappings[i].load_bias + objects[object].base_vaddr;
+		file = object_table_at(process_table_objects(processes), object);
+		if (file->elf && runtime_java.examine(file->elf, &found) == 0) {
+			image = found;
+			load_bias = mappings[i].load_bias;
+		}
+	}
+	host_process(&w, list, nr);
+	return 0;
+}
+
+static void load_tables(void)
+{
+	const struct sonde_rule *all;
+	CLEANUP(freep) struct diag *diag = calloc(1, sizeof(*diag));
+	uint32_t nr;
+	int err;
+
+	host_reset();
+	host_read = read_child;
+	memset(objects, 0, sizeof(objects));
+	memset(&image, 0, sizeof(image));
+	memset(&process, 0, sizeof(process));
+	rules = rule_table_new(16384);
+	processes = process_table_new(NULL);
+	assert_non_null(diag);
+	assert_true(rules && processes);
+	assert_int_equal(process_table_scan(processes, (uint32_t)child, 1, NULL), 0);
+	assert_int_equal(process_table_changes(processes, take_mappings, NULL), 0);
+	all = rule_table_rules(rules, &nr);
+	memcpy(host_rules, all, nr * sizeof(*all));
+	nr_host_rules = nr;
+	assert_string_equal(image.reason, "");
+	assert_true(image.is_supported);
+	assert_true(runtime_image_is_sound(&image));
+	err = runtime_java.place(&image, load_bias, NULL, &memory, diag, &process);
+	if (err)
+		fail_msg("place: %d %s", err, diag->text);
+	process.java.process.serial = (uint32_t)child;
+}
+
+static void free_tables(void)
+{
+	process_table_free(processes);
+	rule_table_free(rules);
+}
+
+/* --- walks ---------------------------------------------------------------------------------------------------------------------------- */
+
+static void take_registers(pid_t tid)
+{
+	struct user_regs_struct regs;
+
+	assert_int_equal(ptrace(PTRACE_GETREGS, tid, NULL, &regs), 0);
+	const uint64_t in_order[] = { regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
+				      regs.r8,	regs.r9,  regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15 };
+
+	memcpy(w.regs, in_order, sizeof(in_order));
+	w.pc = regs.rip;
+	w.sp = regs.rsp;
+	w.bp = regs.rbp;
+	host_tls_base = regs.fs_base;
+}
+
+static int take_step(void)
+{
+	__u32 i = w.nr_frames;
+
+	if (java_heap_of(&process.java, w.pc) >= SONDE_JAVA_MAX_HEAPS)
+		return walk_step(&w, frames);
+	if (i >= SONDE_LEAF_FRAMES)
+		return walk_stop(&w, SONDE_STOP_DEPTH);
+	frames[i] = w.exact ? w.pc : w.pc | SONDE_FRAME_RETURN;
+	w.sps[i] = w.sp;
+	w.nr_frames = i + 1;
+	return java_frame(&w, &r, &process.java);
+}
+
+static void walk_thread(pid_t tid)
+{
+	memset(w.cache, 0, sizeof(w.cache));
+	memset(&r.record, 0, sizeof(r.record));
+	r.nr_frames = r.nr_entries = 0;
+	r.block_bytes = 0;
+	r.runtime = SONDE_RUNTIME_JAVA;
+	take_registers(tid);
+	nr_reads = 0;
+	walk_enter(&w);
+	while (take_step() == WALK_GOES_ON)
+		assert_true(nr_reads < 50000);
+}
+
+/* --- comparison ----------------------------------------------------------------------------------------------------------------------- */
+
+enum verdict { EXACT, MARKED, WRONG };
+
+static struct shown got[MAX_EXPECTED + 64];
+static uint32_t nr_got;
+static char why[512];
+
+/* The java.lang.invoke frames that Java itself does not show. */
+static bool is_hidden(const char *name)
+{
+	return strstr(name, "$$Lambda") || strncmp(name, "java.lang.invoke.", 17) == 0 || strncmp(name, "[stub: ", 7) == 0;
+}
+
+/* Names the frames: false: one is a mark, or cannot be named. */
+static bool name_frames(void)
+{
+	nr_got = 0;
+	for (uint32_t i = 0; i < r.nr_frames; i++) {
+		struct runtime_function function = { 0 };
+
+		if (r.frames[i].flags & SONDE_RUNTIME_ENTRY)
+			continue;
+		for (uint32_t level = 0; !level || function.has_caller; level++) {
+			int err;
+
+			function = (struct runtime_function){ .level = level };
+			err = java_describe(&image, &process, &memory, &r.frames[i], &function);
+			if (err || function.is_mark) {
+				snprintf(why, sizeof(why), "frame %u: %d %s", i, err, function.name);
+				return false;
+			}
+			if (is_hidden(function.name))
+				continue;
+			assert_true(nr_got < ARRAY_SIZE(got));
+			snprintf(got[nr_got].name, sizeof(got[0].name), "%s", function.name);
+			snprintf(got[nr_got].file, sizeof(got[0].file), "%.60s", function.file);
+			got[nr_got++].line = (int)function.line;
+		}
+	}
+	return true;
+}
+
+static enum verdict wrong(const char *what, const struct shown *a, const struct shown *b)
+{
+	snprintf(why, sizeof(why), "%s: %s %s:%d, not %s %s:%d", what, a ? a->name : "nothing", a ? a->file : "", a ? a->line : 0,
+		 b ? b->name : "nothing", b ? b->file : "", b ? b->line : 0);
+	return WRONG;
+}
+
+/* The calls above `spin`, root end first. */
+static const char *const chain[] = { "JavaSpin.c1", "JavaSpin.c2", "JavaSpin.c3", "JavaSpin.c4", "JavaSpin$", "JavaSpin.c5",
+				     "JavaSpin.c6", "JavaSpin.c7", "JavaSpin.c8", "JavaSpin.c9" };
+
+static enum verdict compare(const struct expected *want)
+{
+	uint32_t nr_above, nr_library = 0;
+
+	if (w.stop != SONDE_STOP_COMPLETE || r.record.stop != SONDE_RUNTIME_STOP_COMPLETE) {
+		snprintf(why, sizeof(why), "stop %u, runtime %u", w.stop, r.record.stop);
+		return MARKED;
+	}
+	if (!name_frames())
+		return MARKED;
+	if (nr_got < want->nr)
+		return wrong("too few", NULL, NULL);
+	nr_above = nr_got - want->nr;
+	for (uint32_t i = 0; i < want->nr; i++) {
+		const struct shown *a = &got[nr_above + i], *b = &want->frames[i];
+
+		if (strcmp(a->name, b->name) || strcmp(a->file, b->file))
+			return wrong("another method", a, b);
+		if (!i && !a->line && !(frames[0] >> 63)) /* the compiler says nothing about some instructions */
+			continue;
+		if (i ? a->line != (b->line < 0 ? 0 : b->line) : a->line < b->line || a->line > b->line + 3)
+			return wrong("another line", a, b);
+	}
+	while (nr_library < nr_above && strncmp(got[nr_library].name, "java.lang.", 10) == 0)
+		nr_library++;
+	if (nr_above - nr_library > ARRAY_SIZE(chain) || (nr_library && nr_above - nr_library != 8 && nr_above != nr_library))
+		return wrong("not of the chain", &got[0], &got[nr_library]);
+	for (uint32_t i = nr_library; i < nr_above; i++) {
+		const char *called = chain[nr_above - 1 - i];
+
+		if (strncmp(got[i].name, called, strlen(called)) || strcmp(got[i].file, "JavaSpin.java") || (got[i].line < 1 && (i || frames[0] >> 63)))
+			return wrong(called, &got[i], NULL);
+	}
+	return EXACT;
+}
+
+static void show_walk(const struct expected *thread)
+{
+	__u64 last = frames[w.nr_frames ? w.nr_frames - 1 : 0] & ~SONDE_FRAME_RETURN;
+	__u8 code[40] = { 0 };
+
+	read_child(code, sizeof(code), last - 24);
+	print_message("# last %llx:", (unsigned long long)last);
+	for (int i = 0; i < 40; i++)
+		print_message("%s%02x", i == 24 ? " | " : " ", code[i]);
+	print_message("\n");
+	print_message("# %s: %s\n", thread->scenario, why);
+	for (uint32_t i = 0; i < w.nr_frames && i < 12; i++)
+		print_message("#   %2u %llx sp %llx\n", i, (unsigned long long)frames[i], (unsigned long long)w.sps[i]);
+	for (uint32_t i = 0; i < r.nr_frames && i < 4; i++)
+		print_message("#   code %llx where %llx cookie %x\n", (unsigned long long)r.frames[i].code,
+			      (unsigned long long)r.frames[i].where, r.frames[i].cookie);
+	for (uint32_t i = 0; i < nr_got && i < 14; i++)
+		print_message("#   %s %s:%d\n", got[i].name, got[i].file, got[i].line);
+}
+
+static void interrupt(pid_t tid)
+{
+	int status;
+
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
+	assert_int_equal(waitpid(tid, &status, __WALL), tid);
+}
+
+/* A signal that it got meanwhile is its own: HotSpot uses some. */
+static void step(pid_t tid)
+{
+	siginfo_t info;
+	int status, signal = 0;
+
+	for (int turn = 0; turn < 100; turn++) {
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, tid, NULL, (void *)(uintptr_t)signal), 0);
+		assert_int_equal(waitpid(tid, &status, __WALL), tid);
+		assert_true(WIFSTOPPED(status));
+		signal = WSTOPSIG(status);
+		if (signal == SIGTRAP)
+			return;
+		assert_int_equal(ptrace(PTRACE_GETSIGINFO, tid, NULL, &info), 0);
+	}
+	fail_msg("thread %d does not move", tid);
+}
+
+static uint32_t counts[3], nr_shown;
+
+static void look(const struct expected *thread)
+{
+	enum verdict verdict;
+
+	why[0] = '\0';
+	nr_got = 0;
+	walk_thread(thread->tid);
+	verdict = compare(thread);
+	counts[verdict]++;
+	if (verdict != EXACT && nr_shown++ < (verdict == WRONG ? 20 : 6))
+		show_walk(thread);
+}
+
+static void test_program(const char *root, const char *java, const char *const *options, const char *const *scenarios)
+{
+	start_child(root, java, options, scenarios);
+	load_tables();
+	memset(counts, 0, sizeof(counts));
+	nr_shown = 0;
+	for (uint32_t i = 0; i < nr_expected; i++)
+		assert_int_equal(ptrace(PTRACE_SEIZE, expected[i].tid, NULL, NULL), 0);
+	for (uint32_t stop = 0; stop < STOPS; stop++) {
+		for (uint32_t i = 0; i < nr_expected; i++) {
+			const struct expected *thread = &expected[i];
+
+			nanosleep(&(struct timespec){ .tv_nsec = rand() % 3000000 }, NULL);
+			interrupt(thread->tid);
+			look(thread);
+			for (int n = 0; n < STEPS; n++) {
+				step(thread->tid);
+				look(thread);
+			}
+			assert_int_equal(ptrace(PTRACE_CONT, thread->tid, NULL, NULL), 0);
+		}
+	}
+	print_message("# %s%s %u.%u.%u %s: %u exact, %u marked, %u wrong; %u reads\n", root, java, image.version[0], image.version[1],
+		      image.version[2], options[0] ? options[0] : "default", counts[EXACT], counts[MARKED], counts[WRONG], nr_reads);
+	free_tables();
+	stop_child();
+	assert_int_equal(counts[WRONG], 0);
+	assert_true(counts[MARKED] * 50 < counts[EXACT]);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const all[] = { "spin", "recursion", "mixed", "compare", "handle", "monitor", "deoptimized", NULL };
+	const char *options[16] = { NULL };
+
+	/* argv: ROOT JAVA FOLDER SCENARIO|all OPTION... */
+	snprintf(folder, sizeof(folder), "%s", argv[3]);
+	for (int i = 5; i < argc; i++)
+		options[i - 5] = argv[i];
+	const char *one[] = { argv[4], NULL };
+	test_program(argv[1], argv[2], options, strcmp(argv[4], "all") ? one : all);
+	return 0;
+}
