@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collect/io_programs.h"
+#include "calls/io_programs.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 #include "base/cpus.h"
 #include "base/hold_signals.h"
-#include "collect/call_numbers.h"
+#include "calls/call_numbers.h"
 #include "collect/load_failure.h"
-#include "collect/sums_map.h"
+#include "calls/sums_map.h"
 #include "collect/target_map.h"
 #include "io.skel.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collect/kernel_types.h"
+#include "calls/kernel_types.h"
 
 #include <bpf/btf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collect/probe_programs.h"
+#include "calls/probe_programs.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

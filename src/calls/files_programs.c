@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collect/files_programs.h"
+#include "calls/files_programs.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -9,9 +9,9 @@
 
 #include "base/cpus.h"
 #include "base/hold_signals.h"
-#include "collect/call_numbers.h"
+#include "calls/call_numbers.h"
 #include "collect/load_failure.h"
-#include "collect/sums_map.h"
+#include "calls/sums_map.h"
 #include "collect/target_map.h"
 #include "files.skel.h"
 
