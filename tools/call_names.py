@@ -25,7 +25,7 @@ def table(name, calls):
 def main():
 	path, *compiler = sys.argv[1:]
 	with open(path, "w", encoding="ascii") as file:
-		file.write('#include "calls/call_numbers.h"\n\n' + table("call_numbers_64", names(compiler, "asm/unistd.h")) + "\n" +
+		file.write('#include "programs/call_numbers.h"\n\n' + table("call_numbers_64", names(compiler, "asm/unistd.h")) + "\n" +
 			table("call_numbers_32", names(compiler, "asm/unistd_32.h")))
 
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/sized.h"
-#include "calls/files_programs.h"
+#include "programs/files_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
 #include "events/key_names.h"

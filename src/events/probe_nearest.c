@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "calls/call_numbers.h"
+#include "programs/call_numbers.h"
 #include "events/probe_spec.h"
 
 /* Is this word, up to '_', one of the name's? */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "calls/call_numbers.h"
+#include "programs/call_numbers.h"
 
 enum kind {
 	KIND_ANY,

@@ -8,7 +8,7 @@
 #include "abi/probe.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "calls/kernel_types.h"
+#include "programs/kernel_types.h"
 #include "collect/trigger.h"
 
 struct probe_spec {

@@ -8,7 +8,7 @@
 #include <sonde/sonde.h>
 
 #include "base/buffer.h"
-#include "calls/call_numbers.h"
+#include "programs/call_numbers.h"
 #include "events/probe_spec.h"
 
 #define LINES_BYTES_MANY ((size_t)1 << 16)

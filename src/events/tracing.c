@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/sized.h"
-#include "calls/probe_programs.h"
+#include "programs/probe_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
 #include "events/probes.h"

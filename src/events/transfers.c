@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/sized.h"
-#include "calls/io_programs.h"
+#include "programs/io_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
 #include "events/file_name.h"

@@ -73,7 +73,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"import": COMMON | {"perfdata"},
 
 	# layers that combine the stages
-	"calls": COMMON | {"collect", "skeleton"},
+	"programs": COMMON | {"collect", "skeleton"},
 	"parse": COMMON | {"worker", "probe", "proxy", "process", "unwind", "runtime", "symbolize", "audit", "debuginfod", "sonde"},
 	"track": COMMON | {"collect", "proxy", "process", "unwind", "runtime", "parse"},
 	"naming": COMMON | {"debuginfod", "proxy", "process", "symbolize", "parse", "track"},
@@ -82,7 +82,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"output": COMMON | {"frames", "formats", "show", "page", "import", "perfdata", "proxy", "symbolize", "parse", "replay", "sonde"},
 	"engine": COMMON | {"collect", "audit", "proxy", "parse", "track", "naming", "stacks", "sonde"},
 	"offcpu": COMMON | {"collect", "frames", "show", "stacks", "output", "engine", "sonde"},
-	"events": COMMON | {"collect", "calls", "show", "stacks", "engine", "sonde"},
+	"events": COMMON | {"collect", "programs", "show", "stacks", "engine", "sonde"},
 	"memory": COMMON | {"collect", "process", "parse", "track", "naming", "stacks", "engine", "sonde"},
 	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "events", "memory", "sonde"},
 
@@ -92,7 +92,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"tracing": {"sonde", "base", "cli"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
-	r"bpf/": {"compat", "lib", "bpf", "collect", "calls", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
+	r"bpf/": {"compat", "lib", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
 	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"dwarf", "audit"},
 	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "formats", "import", "perfdata"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},

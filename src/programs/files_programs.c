@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/files_programs.h"
+#include "programs/files_programs.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -9,9 +9,9 @@
 
 #include "base/cpus.h"
 #include "base/hold_signals.h"
-#include "calls/call_numbers.h"
+#include "programs/call_numbers.h"
 #include "collect/load_failure.h"
-#include "calls/sums_map.h"
+#include "programs/sums_map.h"
 #include "collect/target_map.h"
 #include "files.skel.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/probe_programs.h"
+#include "programs/probe_programs.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/call_numbers.h"
+#include "programs/call_numbers.h"
 
 #include <string.h>
 

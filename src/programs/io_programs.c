@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/io_programs.h"
+#include "programs/io_programs.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 #include "base/cpus.h"
 #include "base/hold_signals.h"
-#include "calls/call_numbers.h"
+#include "programs/call_numbers.h"
 #include "collect/load_failure.h"
-#include "calls/sums_map.h"
+#include "programs/sums_map.h"
 #include "collect/target_map.h"
 #include "io.skel.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/kernel_types.h"
+#include "programs/kernel_types.h"
 
 #include <bpf/btf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calls/sums_map.h"
+#include "programs/sums_map.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
