@@ -64,12 +64,18 @@ WALK_FUNCTION int take_regs(__u32 slot)
 	return 1;
 }
 
+/* sonde itself, or a process that it has started to help it: it must not record what recording makes it do. */
+static __always_inline bool is_own(struct task_struct *task, __u32 tgid)
+{
+	return event_cfg.own_tgid && (tgid == event_cfg.own_tgid || BPF_CORE_READ(task, real_parent, tgid) == (int)event_cfg.own_tgid);
+}
+
 static __always_inline bool is_filtered(struct sonde_event_counters *count, struct task_struct *task, __u64 tgid_tid, const char *comm)
 {
 	bool is_idle = !tgid_tid && !cfg.include_idle;
 
 	if (!is_idle && (event_cfg.syscall == SONDE_EVENT_ANY_SYSCALL || event_cfg.syscall == current_syscall()) &&
-	    is_wanted(task, tgid_tid >> 32, tgid_tid, comm))
+	    !is_own(task, tgid_tid >> 32) && is_wanted(task, tgid_tid >> 32, tgid_tid, comm))
 		return false;
 	count_one(&count->filtered[is_idle ? SONDE_FILTER_IDLE : SONDE_FILTER_TARGET]);
 	return true;

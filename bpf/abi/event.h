@@ -10,8 +10,10 @@ struct sonde_event_config {
 	__u8 in_user;                        /* the trigger is an instruction of user code: there is no kernel stack */
 	__u8 nr_own_frames;                  /* of the kernel stack: like SONDE_TRACEPOINT_FRAMES */
 	__u8 pad[6];                         /* zero */
+	__u32 own_tgid;                      /* sonde's process, which is left out with its helpers; as in the root PID namespace */
+	__u32 more_pad;                      /* zero */
 };
-_Static_assert(sizeof(struct sonde_event_config) == 16, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_event_config) == 24, "layout changed: bump SONDE_ABI_VERSION");
 #define SONDE_EVENT_ANY_SYSCALL (~0u)
 
 /* One per CPU. hits = recorded + sum(filtered) + sum(dropped) */

@@ -50,6 +50,7 @@ enum sonde_mode {
 	SONDE_IO,        /* what is read and written, by process and file: sums */
 	SONDE_LEAK,      /* memory that was allocated and not freed, by probes of the allocator's functions */
 	SONDE_TRACE,     /* hits of tracepoints, system calls and functions: counts, times, lines */
+	SONDE_TRACE_STACKS, /* the same as a profile of their stacks */
 };
 
 /* A window that was resolved and written to the outputs. */
@@ -157,7 +158,7 @@ struct sonde_leak_options { /* SONDE_LEAK: processes or a command are required *
 	const char *object;         /* probe only this file: a path, or a name such as "libc"; NULL: every allocator */
 };
 
-struct sonde_trace_options { /* SONDE_TRACE */
+struct sonde_trace_options { /* SONDE_TRACE; of SONDE_TRACE_STACKS one probe, and nothing else */
 	size_t size;                /* sizeof(struct sonde_trace_options) */
 	const char *probes;         /* "syscall:openat,uprobe:/bin/bash:readline"; separated by commas */
 	const char *filter;         /* "fd > 2 && comm ^= \"ng\""; NULL: none */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cpus.h"
 #include "base/hold_signals.h"
@@ -36,7 +37,8 @@ static int set_up(const struct event_programs *programs, const struct sampler *s
 	       &(struct sonde_event_config){ .trigger = options->number,
 					     .syscall = options->syscall,
 					     .in_user = trigger_is_in_user(trigger),
-					     .nr_own_frames = trigger_nr_own_frames(trigger) },
+					     .nr_own_frames = trigger_nr_own_frames(trigger),
+					     .own_tgid = (uint32_t)getpid() },
 	       sizeof(skeleton->rodata->event_cfg));
 	err = share_maps(skeleton->obj, sampler_object(sampler), SHARE_NO_MORE) ?:
 		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_specs, is_usdt) ?:

@@ -3,7 +3,7 @@
 #pragma once
 #include "engine/measurement.h"
 
-extern const struct measurement_type opens_measurement, transfers_measurement, tracing_measurement;
+extern const struct measurement_type opens_measurement, transfers_measurement, tracing_measurement, traced_stacks_measurement;
 
 /* The requested ids, each a tid or a tgid: the caller's. NULL: no memory. */
 uint32_t *targets_ids(const struct targets *targets);

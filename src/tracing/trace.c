@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/output.h"
+#include "cli/recording.h"
 #include "cli/verbs.h"
 #include "tracing/events_options.h"
 
@@ -13,8 +14,11 @@ struct trace_arguments {
 	const char *probes, *filter, *list, *by_text;
 	uint64_t duration_s;
 	bool latency, print, verbose;
-	char by_list[256];  /* by_text without the argument */
-	const char *by_arg; /* NULL: none */
+	bool stacks, folded, user_only, kernel_only;
+	struct option_texts outputs;
+	struct recording recording; /* with stacks: filled in from the others */
+	char by_list[256];	    /* by_text without the argument */
+	const char *by_arg;	    /* NULL: none */
 };
 
 static const char *by_at(uint32_t i)
@@ -77,12 +81,38 @@ static const struct option_spec options[] = {
 	  .excludes = "latency",
 	  .instead = "times are summed, single hits have none",
 	  .help = "a line for each hit, with its arguments" },
+	{ .name = "stacks",
+	  .kind = OPTION_FLAG,
+	  FIELD(stacks),
+	  .excludes = "print",
+	  .instead = "one at a time",
+	  .help = "a profile of the stacks at one probe, in any format of sonde profile" },
+	{ .letter = 'o',
+	  .name = "output",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXTS,
+	  FIELD(outputs),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "with --stacks: write to FILE, in the format that its suffix names; may be repeated" },
+	{ .letter = 'f',
+	  .name = "folded",
+	  .kind = OPTION_FLAG,
+	  FIELD(folded),
+	  .help = "with --stacks: one line per stack, for flame graphs" },
+	{ .letter = 'U', .name = "user-stacks-only", .kind = OPTION_FLAG, FIELD(user_only), .help = "with --stacks: no kernel frames" },
+	{ .letter = 'K',
+	  .name = "kernel-stacks-only",
+	  .kind = OPTION_FLAG,
+	  FIELD(kernel_only),
+	  .excludes = "user-stacks-only",
+	  .instead = "leave both out to see user and kernel frames",
+	  .help = "with --stacks: no user frames" },
 	{ .name = "format",
 	  .metavar = "NAME",
 	  .kind = OPTION_TEXT,
 	  FIELD(events.format_text),
 	  .value_name = format_at,
-	  .help = "text; json: an object per line" },
+	  .help = "text; json: an object per line. With --stacks: any format of sonde profile" },
 };
 
 static const struct verb_example examples[] = {
@@ -92,6 +122,7 @@ static const struct verb_example examples[] = {
 	{ "sonde trace syscall:fsync --latency", "how long fsync takes" },
 	{ "sonde trace uprobe:/bin/bash:readline --print", "each line that is typed into bash" },
 	{ "sonde trace irq_handler_entry --by arg:action.name", "which interrupts there are" },
+	{ "sonde trace tcp_retransmit_skb --stacks -o lost.html", "what leads to retransmissions, as a flame graph" },
 	{ "sonde trace -l 'vfs_*'", "kernel functions of that name" },
 	{ NULL, NULL },
 };
@@ -121,9 +152,25 @@ static int split_by(struct trace_arguments *arguments, struct diag *diag)
 	return 0;
 }
 
-static int check(void *all, char *const *command, struct diag *diag)
+static int check_stacks(struct trace_arguments *arguments, struct diag *diag)
 {
-	struct trace_arguments *arguments = all;
+	if (!arguments->probes)
+		return diag_errno(diag, EINVAL, "--stacks needs a probe: sonde trace -l '*NAME*' lists what there is");
+	if (arguments->filter || arguments->latency || arguments->by_text || arguments->list)
+		return diag_errno(diag, EINVAL, "--stacks takes all hits: it goes without --filter, --latency, --by and -l");
+	arguments->recording = (struct recording){ .targets = arguments->events.targets,
+						   .duration_s = arguments->duration_s,
+						   .user_only = arguments->user_only,
+						   .kernel_only = arguments->kernel_only,
+						   .folded = arguments->folded,
+						   .debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT,
+						   .outputs = arguments->outputs,
+						   .format = arguments->events.format_text };
+	return recording_check(&arguments->recording, diag);
+}
+
+static int check_hits(struct trace_arguments *arguments, char *const *command, struct diag *diag)
+{
 	int err = arguments->by_text ? split_by(arguments, diag) : 0;
 
 	if (!err)
@@ -137,6 +184,17 @@ static int check(void *all, char *const *command, struct diag *diag)
 	if (arguments->print && arguments->by_text)
 		return diag_errno(diag, EINVAL, "--print shows single hits, --by counts them: leave one out");
 	return 0;
+}
+
+static int check(void *all, char *const *command, struct diag *diag)
+{
+	struct trace_arguments *arguments = all;
+
+	if (arguments->stacks)
+		return check_stacks(arguments, diag);
+	if (arguments->outputs.nr || arguments->folded || arguments->user_only || arguments->kernel_only)
+		return diag_errno(diag, EINVAL, "-o, -f, -U and -K are for --stacks");
+	return check_hits(arguments, command, diag);
 }
 
 static int print(void *arg, const char *lines)
@@ -163,6 +221,18 @@ static uint32_t by_bits(uint32_t words)
 	return (words & 3) | (words & 4 ? SONDE_BY_TID : 0) | (words & 8 ? SONDE_BY_CPU : 0);
 }
 
+static int record_stacks(const struct trace_arguments *arguments, const char *command_line)
+{
+	const struct sonde_trace_options trace = { .size = sizeof(trace), .probes = arguments->probes };
+	struct sonde_session_options of_library = recording_options(&arguments->recording, command_line);
+
+	of_library.mode = SONDE_TRACE_STACKS;
+	of_library.trace = &trace;
+	return recording_run(
+	    &trace_verb, &arguments->recording, &of_library,
+	    &(struct recording_words){ .measuring = "Tracing hits of", .no_samples = "nothing that was asked for was hit" });
+}
+
 static int trace_run(void *all, const char *command_line)
 {
 	const struct trace_arguments *arguments = all;
@@ -180,6 +250,8 @@ static int trace_run(void *all, const char *command_line)
 
 	if (arguments->list)
 		return list(arguments);
+	if (arguments->stacks)
+		return record_stacks(arguments, command_line);
 	of_library.mode = SONDE_TRACE;
 	of_library.trace = &trace;
 	of_library.duration_ns = arguments->duration_s * NS_PER_S;

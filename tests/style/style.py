@@ -60,7 +60,6 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"proxy": COMMON,
 	"process": COMMON | {"proxy"},
 	"collect": COMMON | {"skeleton"},
-	"programs": COMMON | {"collect", "skeleton"},
 	"symbolize": COMMON | {"symbols", "pclntab", "dwarf"},
 	"audit": COMMON,
 	"worker": {"base", "codec"},
@@ -74,6 +73,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"import": COMMON | {"perfdata"},
 
 	# layers that combine the stages
+	"programs": COMMON | {"collect", "skeleton"},
 	"parse": COMMON | {"worker", "probe", "proxy", "process", "unwind", "runtime", "symbolize", "audit", "debuginfod", "sonde"},
 	"track": COMMON | {"collect", "proxy", "process", "unwind", "runtime", "parse"},
 	"naming": COMMON | {"debuginfod", "proxy", "process", "symbolize", "parse", "track"},
@@ -82,7 +82,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"output": COMMON | {"frames", "formats", "show", "page", "import", "perfdata", "proxy", "symbolize", "parse", "replay", "sonde"},
 	"engine": COMMON | {"collect", "audit", "proxy", "parse", "track", "naming", "stacks", "sonde"},
 	"offcpu": COMMON | {"collect", "frames", "show", "stacks", "output", "engine", "sonde"},
-	"events": COMMON | {"collect", "programs", "show", "engine", "sonde"},
+	"events": COMMON | {"collect", "programs", "show", "stacks", "engine", "sonde"},
 	"memory": COMMON | {"collect", "programs", "process", "parse", "track", "naming", "stacks", "engine", "sonde"},
 	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "events", "memory", "sonde"},
 

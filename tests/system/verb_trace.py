@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from event_rows import rows
-from harness import Background, build, check, check_equal, need_bpf, run, run_tests, scratch, sonde, test
+from harness import Background, build, check, check_equal, load_json, need_bpf, parse_json, run, run_tests, scratch, sonde, test, total
 from trials import ways_of
 
 TURNS = 6000
@@ -117,6 +117,32 @@ def single_hits():
 	hits = [row for row in json_rows if "arg1" in row]
 	check_equal([hit["arg1"] for hit in hits], ["4"] * 30, "arguments")
 	check(all(a["time_unix_ns"] <= b["time_unix_ns"] for a, b in zip(hits, hits[1:])) and " 0 lost" in err, lambda: err)
+
+
+@test
+def stacks_of_all_hits():
+	need_bpf()
+	path, report = build("hits"), scratch("hits.json")
+	program = start(path, str(TURNS))
+	try:
+		for line in program.stdout:
+			if line.startswith("ready"):
+				break
+		with Background("trace", "uprobe:%s:probed" % path, "--stacks", "-o", report, "-p", program.pid) as trace:
+			trace.wait_line("Tracing")
+			out = program.communicate("\n", timeout=60)[0]
+			result = trace.finish()
+	finally:
+		program.kill()
+		program.communicate()
+	check(result.code == 0, lambda: str(result))
+	stacks, account = parse_json(load_json(report)), load_json(report)["account"]
+	nr = total(stacks)
+	check_equal((nr, account["ticks"]), (account["recorded"], nr + sum(account["filtered"].values()) + sum(account["dropped"].values())), "account")
+	check(1000 <= nr <= sum(ways_of(out).values()), "%d hits" % nr) # the header comes before the probe, so some may be missed
+	right = sum(stack.count for stack in stacks if stack.user[-1] == "probed" and {"main", "in_thread"} & set(stack.user))
+	check(right >= 0.99 * nr, lambda: "%d of %d\n%s" % (right, nr, "\n".join(map(str, stacks[:20]))))
+	return "%d stacks of %d hits" % (len(stacks), nr)
 
 
 @test
