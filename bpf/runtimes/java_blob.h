@@ -75,7 +75,7 @@ WALK_FUNCTION __s64 java_first_segment(WALK_REF ref, __u64 segmap, __u64 index)
 
 	if (!w)
 		return -1;
-#pragma clang loop unroll(disable)
+	WALK_ROLLED
 	for (int hop = 0; hop < JAVA_MAX_HOPS; hop++) {
 		__u8 back;
 

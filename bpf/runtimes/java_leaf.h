@@ -67,7 +67,7 @@ WALK_FUNCTION int java_in_prologue(WALK_REF ref, __u64 end, __s64 frame_bytes)
 	if (!w || read_user(w, w->emulation.line, JAVA_CODE_BYTES + 8, from))
 		return JAVA_LEAF_UNKNOWN;
 	pc = w->pc - from; /* as an offset; may wrap: before what was read */
-#pragma clang loop unroll(disable)
+	WALK_ROLLED
 	for (__u32 at = JAVA_CODE_BYTES; at-- > 0;) {
 		__s32 bytes = 0;
 		__u32 length = java_sub_sp(w, at, &bytes), push;
@@ -159,7 +159,7 @@ WALK_FUNCTION int java_stub_leaf(WALK_REF ref, __u64 start)
 		return JAVA_LEAF_UNKNOWN;
 	if (off < 4)
 		return off ? JAVA_LEAF_PUSHED : JAVA_LEAF_NONE;
-#pragma clang loop unroll(disable)
+	WALK_ROLLED
 	for (__u32 at = 4; at < JAVA_STUB_BYTES; at++) {
 		if (at >= off)
 			return JAVA_LEAF_WHOLE;
@@ -174,7 +174,7 @@ WALK_FUNCTION int java_stub_leaf(WALK_REF ref, __u64 start)
 /* In the code of the entries for methods: sets *ret_entry to the entry, with a frame of its own, or to NULL. */
 static __always_inline enum java_leaf java_entry_leaf(const struct sonde_java *j, __u32 off, const struct sonde_java_entry **ret_entry)
 {
-#pragma clang loop unroll(full)
+	WALK_UNROLLED
 	for (int i = 0; i < SONDE_JAVA_MAX_ENTRIES; i++) {
 		const struct sonde_java_entry *entry = &j->entries[i];
 

@@ -156,7 +156,7 @@ WALK_FUNCTION int perl_is_run_twice(WALK_REF ref)
 		return 0;
 	inner = w->sps[r->loops[(nr - 1) & (RUNTIME_MAX_LOOPS - 1)] & (SONDE_MAX_USER_FRAMES - 1)];
 	outer = w->sps[r->loops[nr & (RUNTIME_MAX_LOOPS - 1)] & (SONDE_MAX_USER_FRAMES - 1)];
-#pragma clang loop unroll(disable)
+	WALK_ROLLED
 	for (int i = 0; i < PERL_MAX_ENVS; i++) {
 		if (read_user(w, &env, sizeof(env), r->state[PERL_ENV]) || env > inner)
 			break;

@@ -194,7 +194,7 @@ WALK_FUNCTION __u32 runtime_search_few(WALK_REF ref, __u32 from, __u64 at)
 	if (!w)
 		return from;
 	w->nr_looks++; /* for the clock */
-#pragma clang loop unroll(disable)
+	WALK_ROLLED
 	for (int step = 0; step < RUNTIME_SEARCH_FEW; step++, from++) {
 		if (from + 1 >= runtime_nr_natives(w) || at < runtime_sp(w, from + 1))
 			return from;
@@ -204,7 +204,7 @@ WALK_FUNCTION __u32 runtime_search_few(WALK_REF ref, __u32 from, __u64 at)
 
 WALK_FUNCTION __u32 runtime_search(WALK_REF ref, __u32 from, __u64 at)
 {
-#pragma clang loop unroll(disable)
+	WALK_ROLLED
 	for (int turn = 0; turn < SONDE_LEAF_FRAMES / RUNTIME_SEARCH_FEW; turn++) {
 		__u32 next = runtime_search_few(ref, from, at);
 

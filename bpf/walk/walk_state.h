@@ -211,6 +211,15 @@ struct walk {
 	__u64 sps[SONDE_MAX_USER_FRAMES]; /* sp of each frame, as sonde_frame_slot orders them: these place a runtime's frames */
 };
 
+/* Before a loop: the verifier follows its turns one by one, or one copy of its body for each. Only clang compiles for BPF. */
+#ifdef __clang__
+#define WALK_ROLLED _Pragma("clang loop unroll(disable)")
+#define WALK_UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define WALK_ROLLED
+#define WALK_UNROLLED
+#endif
+
 #define WALK_GOES_ON 0
 #define WALK_ENDED 1
 #define WALK_AT_OWNER 2 /* the program of the runtime in `owner` goes on from the current frame */

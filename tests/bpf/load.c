@@ -29,6 +29,7 @@
 
 #define MAX_INSTRUCTIONS 110000u /* Linux 6.1 needs most: 102,210 for the scheduler's */
 #define MAX_RUNTIME_INSTRUCTIONS 60000u /* of one runtime's program */
+#define MAX_OWNER_INSTRUCTIONS 150000u  /* likewise, with the native walk in it; loaded when the first such process is met */
 #define MAX_PROGRAMS 8
 #define LOG_BYTES 65536
 
@@ -114,6 +115,7 @@ static bool is_good(unsigned long instructions, unsigned long max)
 struct part {
 	const char *name;
 	const void *(*bytes)(size_t *);
+	unsigned long max_instructions;
 };
 
 /* Opens a part alone, with maps of its own. */
@@ -143,7 +145,7 @@ static bool check_runtime(const struct part *part, const char *tracepoint)
 		bpf_program__set_expected_attach_type(program, BPF_TRACE_RAW_TP);
 		good = !bpf_program__set_attach_target(program, 0, tracepoint);
 	}
-	good = good && is_good(load(object), MAX_RUNTIME_INSTRUCTIONS);
+	good = good && is_good(load(object), part->max_instructions);
 	bpf_object__close(object);
 	return good;
 }
@@ -314,12 +316,14 @@ static bool check_calls(void)
 
 int main(void)
 {
-	static const struct part scheduler[] = { { "sched", sched_bpf__elf_bytes },
-						 { "waking", waking_bpf__elf_bytes },
-						 { "runqslower", runqslower_bpf__elf_bytes } };
-#define X(id, name, ...) { #name, name##_bpf__elf_bytes },
-	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X, X) };
+	static const struct part scheduler[] = { { "sched", sched_bpf__elf_bytes, MAX_INSTRUCTIONS },
+						 { "waking", waking_bpf__elf_bytes, MAX_INSTRUCTIONS },
+						 { "runqslower", runqslower_bpf__elf_bytes, MAX_INSTRUCTIONS } };
+#define X(id, name, ...) { #name, name##_bpf__elf_bytes, MAX_RUNTIME_INSTRUCTIONS },
+#define OWNER(id, name, ...) { #name, name##_bpf__elf_bytes, MAX_OWNER_INSTRUCTIONS },
+	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, OWNER, X) };
 #undef X
+#undef OWNER
 	static const struct trigger triggers[] = { { .kind = TRIGGER_UPROBE },
 						   { .kind = TRIGGER_SYS_ENTER },
 						   { .kind = TRIGGER_TP_BTF, .name = "sched_switch" } };
