@@ -105,13 +105,6 @@ WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
 	return 0;
 }
 
-/* Loops over code are unrolled: clang's layout of them continues backwards without a jump, which 5.10 refuses as a back-edge. */
-#ifdef __clang__
-#define WALK_UNROLLED _Pragma("unroll")
-#else
-#define WALK_UNROLLED
-#endif
-
 /* Does the function set up its frame only behind pc? Code that tests something first (V8's functions) reaches the prologue within a few
  * instructions. No instruction that ends or leaves the function may be in between. */
 WALK_FUNCTION int walk_is_before_prologue(WALK_REF ref)

@@ -211,10 +211,11 @@ struct walk {
 	__u64 sps[SONDE_MAX_USER_FRAMES]; /* sp of each frame, as sonde_frame_slot orders them: these place a runtime's frames */
 };
 
-/* Before a loop: the verifier follows its turns one by one, or one copy of its body for each. Only clang compiles for BPF. */
+/* Before a loop. Loops over code are unrolled: clang's layout of them continues backwards without a jump, which 5.10 refuses as a
+ * back-edge. Only clang compiles for BPF. */
 #ifdef __clang__
 #define WALK_ROLLED _Pragma("clang loop unroll(disable)")
-#define WALK_UNROLLED _Pragma("clang loop unroll(full)")
+#define WALK_UNROLLED _Pragma("unroll")
 #else
 #define WALK_ROLLED
 #define WALK_UNROLLED
