@@ -138,6 +138,23 @@ public class JavaSpin {
 		sink++;
 	}
 
+	static void descend(int depth, Runnable work) {
+		if (depth == 0)
+			work.run();
+		else
+			descend(depth - 1, work);
+		sink++;
+	}
+
+	/* Twice as many changes between Java and C as the depth. */
+	static void sides(int depth) {
+		if (depth == 0)
+			spin();
+		else
+			descend(15, () -> callBack(() -> sides(depth - 1)));
+		sink++;
+	}
+
 	static void compare() {
 		Integer[] numbers = { 3, 1, 2 };
 		Arrays.sort(numbers, (a, b) -> {
@@ -194,6 +211,7 @@ public class JavaSpin {
 		case "recursion": recurse(200, 0); break;
 		case "deep": recurse(1000, 0); break;
 		case "mixed": mixed(20); break;
+		case "sides": sides(20); break;
 		case "compare": compare(); break;
 		case "handle": handle(); break;
 		case "monitor": monitor(); break;

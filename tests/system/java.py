@@ -8,7 +8,7 @@ import subprocess
 
 from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, skip, sonde, test
 
-SCENARIOS = ["spin", "recursion", "mixed", "compare", "handle", "monitor", "deoptimized"]
+SCENARIOS = ["spin", "recursion", "mixed", "sides", "compare", "handle", "monitor", "deoptimized"]
 CHAIN = ["JavaSpin.c1", "JavaSpin.c2", "JavaSpin.c3", "JavaSpin.c4", "JavaSpin$", "JavaSpin.c5", "JavaSpin.c6", "JavaSpin.c7", "JavaSpin.c8", "JavaSpin.c9"]
 LIBRARY = ("java.lang.", "jdk.internal.")
 HIDDEN = ("java.lang.invoke.", "java.lang.Thread.runWith", "[stub: ") # Java's own stack traces leave these out, as they do "$$Lambda"
@@ -95,6 +95,14 @@ def order_error(frames):
 	return None
 
 
+def depth_error(scenario, frames):
+	"""None when the stack that changes sides is whole: 500 frames, and 40 changes between Java's and native ones."""
+	nr_changes = sum(before[0] != after[0] for before, after in zip(frames, frames[1:]))
+	if scenario == "sides" and (len(frames) < 500 or nr_changes < 40):
+		return "%d frames, %d changes" % (len(frames), nr_changes)
+	return None
+
+
 def check_java(java, mode):
 	need_bpf()
 	folder, right, wrong = build(), {}, {}
@@ -107,7 +115,7 @@ def check_java(java, mode):
 					continue # compilers, collectors
 				scenario, want = told[sample["tid"]]
 				frames = stack_of(report, sample)
-				error = chain_error(frames, want) or order_error(frames)
+				error = chain_error(frames, want) or order_error(frames) or depth_error(scenario, frames)
 				counts = wrong.setdefault(scenario, {}) if error else right
 				counts[error or scenario] = counts.get(error or scenario, 0) + sample["values"][0]
 			if len(right) == len(SCENARIOS) and min(right.values()) >= 50:
