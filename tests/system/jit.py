@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import threading
 import time
 
 from harness import Background, Program, SOURCES, Stack, build, chain_error, check, check_equal, check_exact, find_tool, fresh_folder, need_bpf, parse_folded, run, run_tests, \
@@ -296,64 +295,22 @@ def node_with_a_jitdump():
 		return check_javascript(parse_folded(file.read()))
 
 
-JAVA = """
-public class Spin {
-	static volatile long sink;
-	static long spinAlone(int n) { long s = 0; for (int i = 0; i < n; i++) s = s * 31 + i; return s; }
-	static long callsSpin(int n) { long s = 0; for (int i = 0; i < 200; i++) s ^= spinAlone(n); return s; }
-	public static void main(String[] a) { System.out.println("ready"); System.out.flush(); long begin = System.nanoTime();
-		while (System.nanoTime() - begin < 60_000_000_000L) sink ^= callsSpin(20000); }
-}
-"""
-
-
-@test
-def java_with_a_perf_map():
-	"""The map is written by jcmd Compiler.perfmap while the program runs, as of openjdk 17."""
-	need_bpf()
-	java, jcmd = find_tool("java"), find_tool("jcmd")
-	if not java or not jcmd:
-		skip("no java")
-	with open(scratch("Spin.java"), "w", encoding="ascii") as file:
-		file.write(JAVA)
-	with subprocess.Popen([java, "-XX:+PreserveFramePointer", "-XX:CompileCommand=dontinline,Spin.*", "-XX:CompileCommand=quiet", scratch("Spin.java")],
-		stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-		try:
-			process.stdout.readline()
-			for _ in range(5): # what is compiled again after the map was written is not in it
-				time.sleep(1)
-				made = run([jcmd, process.pid, "Compiler.perfmap"])
-				if made.code or not os.path.exists("/tmp/perf-%d.map" % process.pid):
-					skip("this JVM makes no perf map: %s" % (made.out + made.err)[-200:])
-				stacks = folded(process.pid)
-				spinning = [stack for stack in stacks if any(re.search(r"Spin(\.|::)spinAlone", frame) for frame in stack.user)]
-				if total(spinning) * 2 > total(stacks) and total(spinning) >= 50:
-					break
-		finally:
-			process.kill()
-			process.wait()
-			leave_no_map(process.pid)
-	check(total(spinning) * 2 > total(stacks) and total(spinning) >= 50, lambda: "\n".join(map(str, stacks[:10])))
-	return "%d of %d" % (total(spinning), total(stacks))
-
-
 SPINE = ["run", "loops", "switches", "catches", "doubles"] + ["recurs"] * 8 + ["calls", "works"]
-STUBS = ("vtable chunks", "StubRoutines", "handle_exception Runtime1 stub") # of the JVM: on the way to the called method, or to the exception handler
+STUB = "[stub: " # of the JVM: on the way to the called method, or to the exception handler and the JVM's own code
 
 
 def spine_error(stack):
-	"""Checks a stack of the thread of tests/programs/Spine.java: it is complete above the stub that calls into Java. Code compiled again
-	before the map was written is [unknown]."""
+	"""Checks a stack of the thread of tests/programs/Spine.java: it is complete above the stub that calls into Java."""
 	calls = [i for i, frame in enumerate(stack.user) if frame.startswith("JavaCalls::call_helper")]
 	if not calls:
 		return None # the JVM's own
 	names = []
 	for frame in stack.user[calls[0] + 2:]:
-		match = re.search(r"[ .]Spine(?:\$\w+)?(?:\.|::)(\w+)\(", frame)
+		match = re.match(r"Spine(?:\$\w+)?\.(\w+) \(", frame)
 		names.append(match.group(1) if match else frame)
 	for i, (name, want) in enumerate(zip(names, SPINE)):
-		if name not in (want, "[unknown]"):
-			is_other = want == "loops" and name not in SPINE or name.startswith(STUBS) and i == len(names) - 1 # it also reads the clock
+		if name != want:
+			is_other = want == "loops" and name not in SPINE or name.startswith(STUB) and not set(names[i:]) & set(SPINE) # it also reads the clock
 			return None if is_other else "a caller is missing"
 	return None
 
@@ -361,8 +318,8 @@ def spine_error(stack):
 def check_spine(*options):
 	"""The code keeps no frame pointer but saves rbp: each of its callers is shown, or a mark is."""
 	need_bpf()
-	java, javac, jcmd = find_tool("java"), find_tool("javac"), find_tool("jcmd")
-	if not java or not javac or not jcmd:
+	java, javac = find_tool("java"), find_tool("javac")
+	if not java or not javac:
 		skip("no java")
 	folder = fresh_folder("spine")
 	built = run([javac, "-d", folder, os.path.join(SOURCES, "Spine.java")], timeout=120)
@@ -371,24 +328,14 @@ def check_spine(*options):
 		stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
 		try:
 			process.stdout.readline() # all is compiled by then
-			made = []
-			def name_them(): # before sonde looks for names
-				time.sleep(3)
-				made.append(run([jcmd, process.pid, "Compiler.perfmap"]))
-			namer = threading.Thread(target=name_them)
-			namer.start()
-			stacks = [stack for stack in folded(process.pid, seconds=5) if stack.comm == "spine"]
-			namer.join()
-			if made[0].code:
-				skip("this JVM makes no perf map: %s" % (made[0].out + made[0].err)[-200:])
+			stacks = [stack for stack in folded(process.pid, seconds=3) if stack.comm == "spine"]
 		finally:
 			process.kill()
 			process.wait()
-			leave_no_map(process.pid)
 	complete = [stack for stack in stacks if not re.match(r"\[(?!unknown\]|libc\.so)", stack.user[0])]
 	wrong = [(spine_error(stack), stack) for stack in complete if spine_error(stack)]
 	check(not wrong, lambda: "%d of %d\n%s" % (sum(stack.count for _, stack in wrong), total(stacks), "\n".join("%s: %s" % one for one in wrong[:5])))
-	check(total(complete) >= 0.7 * total(stacks) and total(complete) >= 50, lambda: "%d of %d\n%s" % (total(complete), total(stacks), "\n".join(map(str, stacks[:10]))))
+	check(total(complete) >= 0.9 * total(stacks) and total(complete) >= 50, lambda: "%d of %d\n%s" % (total(complete), total(stacks), "\n".join(map(str, stacks[:10]))))
 	return "%d of %d" % (total(complete), total(stacks))
 
 
