@@ -26,6 +26,8 @@ static const int walk_is_recorded = 1;
 
 #define STACKS 4 /* kept of a thread: it allocates in few places at a time */
 #define SAME_STACK_BYTES 65536 /* frames of one allocator's functions are closer to each other */
+#define MAX_UNMAPPED 64 /* regions, by one munmap */
+#define MAP_IS_FIXED 0x10      /* MAP_FIXED, linux/mman.h of x86 and arm64 */
 #define MAX_ERRNO 4095         /* linux/err.h: system calls return -1 to -4095 for errors; mmap(3) -1 */
 #define EEXIST 17
 #define SIGSTOP 19
@@ -61,6 +63,10 @@ struct call { /* of an allocator's function, from its entry to its return */
 	struct sonde_alloc_block block, old;
 	__u32 has_old;               /* `old` was removed, and is put back if the call fails */
 	__u32 is_left_out;
+	__u64 old_bytes;             /* mremap: so many of the old region */
+	__u64 inner_addr, inner_bytes; /* the block that the last function it called returned; address 0: none */
+	__u32 is_fixed;              /* mmap: it replaces what is there */
+	__u32 pad;
 };
 
 struct thread {
@@ -132,6 +138,20 @@ WALK_FUNCTION int is_inner(struct thread *thread, __u64 sp)
 	return inner;
 }
 
+/* Notes in the calls that are in progress what one that they made has returned. */
+WALK_FUNCTION int note_inner(struct thread *thread, __u64 sp, __u64 addr, __u64 bytes)
+{
+	for (int i = 0; thread && i < SONDE_ALLOC_CALLS; i++) {
+		struct call *call = &thread->calls[i];
+
+		if (call->sp <= sp || call->sp - sp >= SAME_STACK_BYTES)
+			continue;
+		call->inner_addr = addr;
+		call->inner_bytes = bytes;
+	}
+	return 0;
+}
+
 /* The number of the call with that frame (0: of a free one); SONDE_ALLOC_CALLS: there is none. */
 WALK_FUNCTION __u32 number_at(const struct thread *thread, __u64 sp)
 {
@@ -176,7 +196,7 @@ static __always_inline struct call *take_call(struct thread *thread, __u64 sp, s
 /* --- arguments ------------------------------------------------------------------------------------------------------------------------ */
 
 struct arguments { /* of the function, and where its frame begins */
-	__u64 first, second, third, sp;
+	__u64 first, second, third, fourth, sp;
 };
 
 /* Each is loaded here and kept: the verifier refuses a load from the context at a place that was computed, which compilers make of a choice
@@ -186,11 +206,13 @@ static __always_inline struct arguments arguments_of(user_regs_t *ctx)
 	struct arguments a = { .first = PT_REGS_PARM1(ctx),
 			       .second = PT_REGS_PARM2(ctx),
 			       .third = PT_REGS_PARM3(ctx),
+			       .fourth = PT_REGS_PARM4(ctx),
 			       .sp = PT_REGS_SP(ctx) };
 
 	barrier_var(a.first);
 	barrier_var(a.second);
 	barrier_var(a.third);
+	barrier_var(a.fourth);
 	barrier_var(a.sp);
 	return a;
 }
@@ -246,27 +268,46 @@ static __always_inline void remove_old(struct call *call, __u32 tgid, __u32 kind
 		count_one(kind == SONDE_ALLOC_MREMAP ? &count->unmaps_unknown : &count->frees_unknown);
 }
 
-/* munmap may end a region, or take a part of its beginning or its end: the rest stays. A part out of the middle, or of a region that begins
- * elsewhere, is not found. */
-static __always_inline void unmap(__u64 addr, __u64 bytes, __u32 tgid, struct sonde_alloc_counters *count)
+static __always_inline __u64 whole_pages(__u64 bytes)
+{
+	return (bytes + SONDE_DEFERRED_PAGE_BYTES - 1) & -(__u64)SONDE_DEFERRED_PAGE_BYTES;
+}
+
+/* munmap may end several regions that follow each other; of the last one it may take only the beginning: the rest stays. What begins in the
+ * middle of a region is not found. Returns the bytes that are not known. */
+WALK_FUNCTION __u64 unmap(__u64 addr, __u64 bytes, __u32 tgid)
 {
 	struct sonde_alloc_key key = key_of(addr, tgid, SONDE_ALLOC_MUNMAP);
-	struct sonde_alloc_block *known = bpf_map_lookup_elem(&alloc_blocks, &key), rest;
+	struct sonde_alloc_counters *count = alloc_count();
 
-	bytes = (bytes + SONDE_DEFERRED_PAGE_BYTES - 1) & -(__u64)SONDE_DEFERRED_PAGE_BYTES;
-	if (!known) {
-		count_one(&count->unmaps_unknown);
-		return;
+	bytes = whole_pages(bytes);
+	for (int i = 0; count && i < MAX_UNMAPPED && bytes; i++) {
+		struct sonde_alloc_block *known = bpf_map_lookup_elem(&alloc_blocks, &key), rest;
+		__u64 region;
+
+		if (!known)
+			break;
+		rest = *known;
+		if (bpf_map_delete_elem(&alloc_blocks, &key))
+			break;
+		count_one(&count->frees);
+		region = whole_pages(rest.bytes);
+		if (region > bytes) {
+			rest.bytes -= bytes;
+			key.addr += bytes;
+			bpf_map_update_elem(&alloc_blocks, &key, &rest, BPF_ANY); /* into the place that has just become free */
+			return 0;
+		}
+		bytes -= region;
+		key.addr += region;
 	}
-	rest = *known;
-	if (bpf_map_delete_elem(&alloc_blocks, &key))
-		return;
-	count_one(&count->frees);
-	if (rest.bytes <= bytes)
-		return;
-	rest.bytes -= bytes;
-	key.addr += bytes;
-	bpf_map_update_elem(&alloc_blocks, &key, &rest, BPF_ANY); /* into the place that has just become free */
+	return bytes;
+}
+
+/* The kernel refuses these; nothing is unmapped then. */
+static __always_inline bool is_possible(__u64 addr, __u64 bytes)
+{
+	return bytes && !(addr % SONDE_DEFERRED_PAGE_BYTES) && bytes < 1ULL << 57;
 }
 
 /* --- the entry ------------------------------------------------------------------------------------------------------------------------ */
@@ -464,6 +505,9 @@ static __always_inline int begin_call(user_regs_t *ctx, const struct arguments *
 	bytes = call->sp == sp && call->block.call != kind && jumps_on(call->block.call) ? call->block.bytes : bytes_of(a, kind);
 	call->sp = sp;
 	call->out = a->first;
+	call->old_bytes = kind == SONDE_ALLOC_MREMAP ? a->second : 0;
+	call->inner_addr = 0;
+	call->is_fixed = kind == SONDE_ALLOC_MMAP && a->fourth & MAP_IS_FIXED;
 	call->block = (struct sonde_alloc_block){ .bytes = bytes, .time_ns = bpf_ktime_get_ns(), .call = kind };
 	remove_old(call, tgid_tid >> 32, kind, old_addr, is_again, inner, count);
 	call->is_left_out = is_left_out(call->block.bytes);
@@ -486,6 +530,12 @@ static __always_inline void free_block(__u64 addr, __u32 tgid, __u64 sp, struct 
 		count_one(&count->frees_unknown);
 }
 
+static __always_inline void unmap_region(__u64 addr, __u64 bytes, __u32 tgid, struct sonde_alloc_counters *count)
+{
+	if (is_possible(addr, bytes) && unmap(addr, bytes, tgid))
+		count_one(&count->unmaps_unknown);
+}
+
 /* What has no return to be seen. */
 WALK_FUNCTION int release(__u32 kind, __u64 addr, __u64 bytes, __u32 tgid, __u64 sp)
 {
@@ -496,7 +546,7 @@ WALK_FUNCTION int release(__u32 kind, __u64 addr, __u64 bytes, __u32 tgid, __u64
 	if (kind != SONDE_ALLOC_MUNMAP)
 		free_block(addr, tgid, sp, count);
 	else if (!is_inner(bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0), sp))
-		unmap(addr, bytes, tgid, count);
+		unmap_region(addr, bytes, tgid, count);
 	return 1;
 }
 
@@ -555,13 +605,42 @@ static __always_inline void put_back(const struct call *call, __u32 tgid)
 		bpf_map_update_elem(&alloc_blocks, &key, &call->old, BPF_ANY);
 }
 
-static __always_inline int leave(user_regs_t *ctx)
+/* A function that hands out a part of what another one gave it (a header of its own before it, a better alignment): the same memory. */
+static __always_inline void forget_inner(const struct call *call, const struct sonde_alloc_key *key, struct sonde_alloc_counters *count)
+{
+	struct sonde_alloc_key inner = { .addr = call->inner_addr, .tgid = key->tgid, .space = SONDE_ALLOC_HEAP };
+
+	if (!inner.addr || inner.addr == key->addr || key->addr - inner.addr >= call->inner_bytes)
+		return;
+	if (!bpf_map_delete_elem(&alloc_blocks, &inner))
+		count_one(&count->reused);
+}
+
+/* What mmap has replaced, and what mremap has left of the old region. */
+static __always_inline void follow_regions(const struct call *call, const struct sonde_alloc_key *key, struct sonde_alloc_counters *count)
+{
+	struct sonde_alloc_key left = { .addr = call->old_addr, .tgid = key->tgid, .space = SONDE_ALLOC_MAPPING };
+	struct sonde_alloc_block rest = call->old;
+	__u64 moved = whole_pages(call->old_bytes);
+
+	if (call->is_fixed)
+		unmap_region(key->addr, call->block.bytes, key->tgid, count);
+	if (call->block.call != SONDE_ALLOC_MREMAP || !call->has_old || rest.bytes <= moved)
+		return;
+	left.addr += moved;
+	rest.bytes -= moved;
+	bpf_map_update_elem(&alloc_blocks, &left, &rest, BPF_ANY);
+}
+
+/* A function of its own: its variables would lie below the walk's, and there is no room for both. */
+static __attribute__((noinline)) int leave(user_regs_t *ctx)
 {
 	struct thread *thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
 	struct call *call = thread ? call_at(thread, PT_REGS_SP(ctx) - WALK_RETURN_BYTES) : 0;
 	struct sonde_alloc_counters *count = alloc_count();
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct sonde_alloc_key key;
+	__u64 sp;
 
 	if (!count)
 		return 0; /* there are always some */
@@ -569,6 +648,7 @@ static __always_inline int leave(user_regs_t *ctx)
 		count_one(&count->unmatched);
 		return 0;
 	}
+	sp = call->sp;
 	call->sp = 0;
 	key = key_of(result_of(ctx, call), tgid, call->block.call);
 	if (!key.addr) {
@@ -577,6 +657,12 @@ static __always_inline int leave(user_regs_t *ctx)
 		return 0;
 	}
 	count_one(key.space == SONDE_ALLOC_MAPPING ? &count->mappings : &count->allocs);
+	if (key.space == SONDE_ALLOC_MAPPING) {
+		follow_regions(call, &key, count);
+	} else {
+		forget_inner(call, &key, count);
+		note_inner(thread, sp, key.addr, call->block.bytes);
+	}
 	if (!call->is_left_out)
 		add_block(call, &key, count);
 	return 0;

@@ -20,6 +20,7 @@
 
 #define AT_CWD	    (-100) /* AT_FDCWD, linux/fcntl.h */
 #define CREAT_FLAGS 01101  /* O_CREAT | O_WRONLY | O_TRUNC: asm-generic/fcntl.h */
+#define IN_ROOT	    0x10   /* RESOLVE_IN_ROOT: linux/openat2.h */
 #define TEXT_WORDS  (SONDE_TEXT_BYTES / 8)
 
 const volatile struct sonde_opens_config opens_cfg = {};
@@ -156,6 +157,16 @@ static __always_inline void take_folder(struct file_text *to, struct task_struct
 	path_append((__u64)at.mnt, (__u64)at.dentry);
 }
 
+/* The descriptor's folder is the root of absolute names, too. */
+static __always_inline bool is_in_root(const void *regs, bool compat, enum sonde_open_call call)
+{
+	__u64 how[3] = {}; /* struct open_how: flags, mode, resolve */
+
+	if (call != SONDE_OPEN_OPENAT2 || bpf_probe_read_user(how, sizeof(how), (void *)call_argument(regs, compat, 2)))
+		return false;
+	return how[2] & IN_ROOT;
+}
+
 /* Fills in the text. A name that cannot be read (another thread has unmapped it meanwhile) is taken from the file. */
 static __always_inline void take_text(struct open_scratch *s, struct task_struct *task, const void *regs, bool compat,
 				      enum sonde_open_call call, long result)
@@ -172,7 +183,7 @@ static __always_inline void take_text(struct open_scratch *s, struct task_struct
 		return;
 	}
 	s->record.name_bytes = s->file.of.bytes = bytes;
-	s->record.from = s->file.text[0] == '/' ? SONDE_OPEN_ABSOLUTE : SONDE_OPEN_RELATIVE;
+	s->record.from = s->file.text[0] == '/' && !is_in_root(regs, compat, call) ? SONDE_OPEN_ABSOLUTE : SONDE_OPEN_RELATIVE;
 	if (s->record.from == SONDE_OPEN_RELATIVE)
 		take_folder(&s->file, task, regs, compat, call);
 }

@@ -13,27 +13,44 @@ void targets_done(struct targets *targets)
 	*targets = (struct targets){ 0 };
 }
 
-/* The process of a process or thread id; 0: no such id, or it has ended. A process whose first thread has ended lives on in the others. */
-static uint32_t tgid_of(uint32_t id, bool is_thread)
+struct status { /* of a process or thread; all 0: there is none */
+	uint64_t tgid, nr_threads;
+	bool has_ended; /* the thread with that id */
+};
+
+static struct status read_status(uint32_t id)
 {
-	char path[64], line[256], state = '?';
+	struct status status = { 0 };
+	char path[64], line[256];
 	CLEANUP(fclosep) FILE *file = NULL;
-	uint64_t tgid = 0, nr_threads = 0;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", id);
 	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "State:\t", 7))
-			state = line[7];
-		if (!strncmp(line, "Tgid:\t", 6) && number_u64(line + 6, UINT32_MAX, &tgid))
-			return 0;
-		if (!strncmp(line, "Threads:\t", 9) && number_u64(line + 9, UINT32_MAX, &nr_threads))
-			return 0;
+			status.has_ended = line[7] == 'Z' || line[7] == 'X';
+		if (!strncmp(line, "Tgid:\t", 6) && number_u64(line + 6, UINT32_MAX, &status.tgid))
+			return (struct status){ 0 };
+		if (!strncmp(line, "Threads:\t", 9) && number_u64(line + 9, UINT32_MAX, &status.nr_threads))
+			return (struct status){ 0 };
 	}
-	if ((state == 'Z' || state == 'X') && (is_thread || nr_threads < 2))
-		return 0;
-	return (uint32_t)tgid;
+	return status;
+}
+
+/* The process of a process or thread id; 0: no such id, or it has ended. A process whose first thread has ended lives on in the others. */
+static uint32_t tgid_of(uint32_t id, bool is_thread)
+{
+	struct status status = read_status(id);
+
+	return status.has_ended && (is_thread || status.nr_threads < 2) ? 0 : (uint32_t)status.tgid;
+}
+
+bool target_lost_first_thread(uint32_t tgid)
+{
+	struct status status = read_status(tgid);
+
+	return status.has_ended && status.nr_threads >= 2;
 }
 
 static int find(const uint32_t *ids, uint32_t nr, bool threads, struct diag *diag, struct targets *ret_targets)

@@ -20,5 +20,7 @@ void targets_done(struct targets *targets);
 /* 0; -ESRCH: one does not exist; -EINVAL: one of `tgids` is a thread (diag mentions -L). */
 MUST_CHECK int targets_of_tgids(const uint32_t *tgids, uint32_t nr, struct diag *diag, struct targets *ret_targets);
 MUST_CHECK int targets_of_tids(const uint32_t *tids, uint32_t nr, struct diag *diag, struct targets *ret_targets);
+/* Has the first thread of the process ended, and others live on? The kernel's process filters do not find its memory then. */
+bool target_lost_first_thread(uint32_t tgid);
 /* A target that has not ended; a zombie has. NULL: all have ended, or there are none. */
 const struct target *targets_living(const struct targets *targets);

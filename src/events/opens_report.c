@@ -26,6 +26,8 @@ void opens_path(struct buffer *path, const struct sonde_open_record *record, con
 			buffer_text(path, "[not open]");
 		while (record->name_bytes > 2 && !strncmp(name, "./", 2) && name[2])
 			name += 2;
+		while (*name == '/') /* of a folder that is the name's root (RESOLVE_IN_ROOT) */
+			name++;
 		if (path->size && path->data[path->size - 1] != '/')
 			buffer_text(path, "/");
 		buffer_append(path, name, strnlen(name, record->name_bytes - (size_t)(name - text)));

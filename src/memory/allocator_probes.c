@@ -44,8 +44,11 @@ struct allocator_probes *allocator_probes_new(const struct engine *engine, struc
 		free(probes);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < options->targets->nr; i++)
+	for (uint32_t i = 0; i < options->targets->nr; i++) {
 		probes->tgids[probes->nr_tgids++] = options->targets->list[i].tgid;
+		/* For such a process the kernel would accept the probes, and set none. */
+		probes->is_of_all |= target_lost_first_thread(options->targets->list[i].tgid);
+	}
 	if (options->command_tgid)
 		probes->tgids[probes->nr_tgids++] = options->command_tgid;
 	return probes;

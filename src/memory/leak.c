@@ -36,6 +36,7 @@ struct leak {
 	struct suspects *suspects;
 	uint64_t looked_ns;             /* at what is outstanding, for the suspects */
 	struct sonde_alloc_counters counters; /* at the last border */
+	uint64_t nr_young;              /* blocks that were younger than asked for, then */
 	struct comms comms;
 };
 
@@ -161,6 +162,12 @@ static void read_names(struct leak *leak, uint64_t now_ns)
 		comms_read(&leak->comms, leak->tgids[i]);
 }
 
+static void note_no_allocator(const struct measurement *measurement)
+{
+	if (!allocator_probes_nr(const_leak_of(measurement)->probes))
+		account_note(measurement->parts.account, "no allocator was found in the process: its malloc has no symbol, or it has none");
+}
+
 static int start(struct measurement *measurement, struct diag *diag, uint64_t *ret_start_ns)
 {
 	struct leak *leak = leak_of(measurement);
@@ -168,8 +175,8 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 
 	*ret_start_ns = leak->looked_ns = clock_ns();
 	read_names(leak, *ret_start_ns);
-	if (!err && !allocator_probes_nr(leak->probes) && !leak->command_tgid)
-		account_note(measurement->parts.account, "no allocator was found in the process: its malloc has no symbol, or it has none");
+	if (!err && !leak->command_tgid)
+		note_no_allocator(measurement);
 	return err;
 }
 
@@ -198,6 +205,7 @@ static int take_block(void *arg, const struct sonde_alloc_key *key, const struct
 		alloc_programs_forget(reading->leak->programs, key);
 		return 0;
 	}
+	reading->leak->nr_young += block->time_ns > reading->old_ns;
 	return outstanding_add(reading->to, key, block, reading->comm, block->time_ns <= reading->old_ns);
 }
 
@@ -208,6 +216,7 @@ static int take_all(struct leak *leak, uint64_t now_ns, struct diag *diag)
 	int err;
 
 	outstanding_free(leak->cut);
+	leak->nr_young = 0;
 	reading.to = leak->cut = outstanding_new(leak->options.each);
 	if (!leak->cut)
 		return -ENOMEM;
@@ -243,6 +252,8 @@ static int stop(struct measurement *measurement, struct diag *diag, uint64_t *re
 	struct leak *leak = leak_of(measurement);
 
 	let_go_on(leak);
+	if (leak->command_tgid) /* which maps its libraries after the start */
+		note_no_allocator(measurement);
 	*ret_end_ns = clock_ns();
 	return take_all(leak, *ret_end_ns, diag);
 }
@@ -381,11 +392,16 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 
 	buffer_printf(lines, "seen: %" PRIu64 " allocations, %" PRIu64 " mappings, %" PRIu64 " frees\n", (uint64_t)c->allocs,
 		      (uint64_t)c->mappings, (uint64_t)c->frees);
+	write_count(lines, leak->nr_young, "blocks were too young to be shown (--older-than)");
 	write_count(lines, c->failed, "allocations failed");
 	if (leak->options.sample_rate <= 1 && !leak->options.min_bytes && !leak->options.max_bytes)
 		write_count(lines, c->frees_unknown,
 			    "frees of blocks that are not known: allocated before, or kept by the C library for a thread that ended");
 	write_count(lines, c->reused, "blocks came again, from a function that calls another or because a free was not seen: counted once");
+	write_count(lines, c->unmaps_unknown,
+		    "unmapped or replaced regions, or parts of regions, that are not known: a region that lost its middle is shown whole");
+	write_count(lines, c->inner_mappings,
+		    "regions left out that were mapped within an allocator's call, or after one that never returned");
 	write_count(lines, c->left_out, "allocations left out, by size or sampling");
 	write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");
 	write_count(lines, c->no_memory + c->no_storage, "allocations lost: the kernel had no memory for them");

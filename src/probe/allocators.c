@@ -27,6 +27,12 @@ static const struct name c_names[] = {
 	{ "pvalloc", SONDE_ALLOC_PVALLOC },
 	{ "free", SONDE_ALLOC_FREE },
 	{ "cfree", SONDE_ALLOC_FREE },
+	{ "free_sized", SONDE_ALLOC_FREE }, /* C23 */
+	{ "free_aligned_sized", SONDE_ALLOC_FREE },
+	{ "mallocx", SONDE_ALLOC_MALLOC }, /* jemalloc */
+	{ "rallocx", SONDE_ALLOC_REALLOC },
+	{ "dallocx", SONDE_ALLOC_FREE },
+	{ "sdallocx", SONDE_ALLOC_FREE },
 };
 static const char *const prefixes[] = { "", "je_", "mi_", "tc_", "rp", "__libc_" };
 

@@ -333,6 +333,65 @@ static void frees_old(void)
 		free(old[i]);
 }
 
+/* --- regions -------------------------------------------------------------------------------------------------------------------------- */
+
+#define PAGE 4096
+
+static inline __attribute__((always_inline)) char *map_pages(void *at, size_t nr, int flags)
+{
+	char *region = mmap(at, nr * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (region == MAP_FAILED)
+		abort();
+	return region;
+}
+
+/* Four neighbours in the place of one region; one call ends all. */
+static NOINLINE void map_neighbours(void)
+{
+	char *region = map_pages(NULL, 64, 0);
+
+	munmap(region, 64 * PAGE);
+	for (size_t i = 0; i < 4; i++)
+		map_pages(region + i * 16 * PAGE, 16, MAP_FIXED);
+	munmap(region, 64 * PAGE);
+}
+
+static NOINLINE void map_over(void)
+{
+	map_pages(map_pages(NULL, 16, 0), 16, MAP_FIXED);
+}
+
+/* Four of 20 pages become eight elsewhere. */
+static NOINLINE void map_part(void)
+{
+	if (mremap(map_pages(NULL, 20, 0), 4 * PAGE, 8 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED)
+		abort();
+}
+
+static NOINLINE void map_refused(void)
+{
+	if (!munmap(map_pages(NULL, 12, 0), (size_t)-PAGE))
+		abort();
+}
+
+/* Said to be whole, with a line that says so. */
+static NOINLINE void map_hole(void)
+{
+	munmap(map_pages(NULL, 10, 0) + 4 * PAGE, 2 * PAGE);
+}
+
+static void regions(void)
+{
+	map_neighbours();
+	map_over();
+	map_part();
+	map_refused();
+	map_hole();
+	say("live map_over 1 %d\nlive map_part 2 %d\n", 16 * PAGE, 24 * PAGE);
+	say("live map_refused 1 %d\nlive map_hole 1 %d\n", 12 * PAGE, 10 * PAGE);
+}
+
 static void play(const char *scene, char **argv)
 {
 	static const struct {
@@ -340,7 +399,7 @@ static void play(const char *scene, char **argv)
 		void (*play)(void);
 	} scenes[] = { { "plain", plain }, { "kinds", kinds }, { "reallocs", reallocs }, { "stress", stress },
 		       { "signals", signals }, { "forks", forks }, { "ends", ends }, { "frees_old", frees_old },
-		       { "loads", loads }, { "many", many } };
+		       { "loads", loads }, { "many", many }, { "regions", regions } };
 
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
 		if (!strcmp(scene, scenes[i].name))
@@ -372,23 +431,33 @@ static int read_line(char *line, size_t room)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static void *play_lines(void *argv)
 {
 	char line[64];
+
+	while (read_line(line, sizeof(line)))
+		play(line, argv);
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
 
 	if (getenv("HEAP_PAIRS"))
 		nr_pairs = atol(getenv("HEAP_PAIRS"));
 	for (int i = 0; i < 50; i++)
 		old[i] = malloc(100);
+	if (getenv("HEAP_LOSES_FIRST_THREAD") && !pthread_create(&thread, NULL, play_lines, argv)) {
+		say("pid %d\nready\n", getpid());
+		pthread_exit(NULL);
+	}
 	say("pid %d\nready\n", getpid());
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "interactive") != 0)
 			play(argv[i], argv);
 	}
-	while (argc < 2 || !strcmp(argv[1], "interactive")) {
-		if (!read_line(line, sizeof(line)))
-			break;
-		play(line, argv);
-	}
+	if (argc < 2 || !strcmp(argv[1], "interactive"))
+		play_lines(argv);
 	return 0;
 }

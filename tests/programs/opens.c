@@ -122,6 +122,9 @@ int main(int argc, char **argv)
 	say(openat(sub, "two", O_WRONLY | O_APPEND), "%s/sub/%s", folder, "two");
 	say(openat(sub, "missing", O_RDONLY), "%s/sub/%s", folder, "missing");
 	say(syscall(SYS_openat2, sub, "two", &how, sizeof(how)), "%s/sub/%s", folder, "two");
+	how.resolve = RESOLVE_IN_ROOT;
+	say(syscall(SYS_openat2, sub, "/two", &how, sizeof(how)), "%s/sub/%s", folder, "two"); /* the folder is the root */
+	how.resolve = 0;
 	say(open("one/below", O_RDONLY), "%s/%s", folder, "one/below");
 	say(openat(777, "nowhere", O_RDONLY), "[not open]/%s%s", "nowhere", "");
 	say(open((const char *)8, O_RDONLY), "%s%s", "[name not readable]", "");

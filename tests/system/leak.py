@@ -142,14 +142,38 @@ def static_program():
 	return exactly("plain", "kinds", "reallocs", path=path)[0]
 
 
+def build_library(name):
+	library = os.path.join(PROGRAMS, "lib%s.so" % name)
+	with building():
+		if is_older(library, [os.path.join(SOURCES, name + ".c")]):
+			compile_one(["gcc", *CFLAGS, "-fno-builtin", "-shared", "-fPIC", "-o", library, os.path.join(SOURCES, name + ".c")])
+	return library
+
+
+@test
+def regions():
+	"""One munmap of several regions, MAP_FIXED over one, mremap of a part, a refused munmap; a hole is said."""
+	text, said = exactly("regions")
+	check(re.search(r"^\d+ unmapped or replaced regions, .* that are not known", said, re.MULTILINE), said)
+	return text
+
+
+@test
+def block_within_a_block():
+	"""An allocator that hands out a part of another one's block: the same memory, once."""
+	return exactly("plain", alone=True, env={"LD_PRELOAD": build_library("heap_header")})[0]
+
+
+@test
+def first_thread_ended():
+	return exactly("plain", env={"HEAP_LOSES_FIRST_THREAD": "1"})[0]
+
+
 @test
 def library_loaded_later():
 	"""An allocator that is loaded while sonde runs is probed; a note says that its earlier blocks are not known."""
 	need_bpf()
-	library = os.path.join(PROGRAMS, "libheap_arena.so")
-	with building():
-		if is_older(library, [os.path.join(SOURCES, "heap_arena.c")]):
-			compile_one(["gcc", *CFLAGS, "-shared", "-fPIC", "-o", library, os.path.join(SOURCES, "heap_arena.c")])
+	library = build_library("heap_arena")
 	with Heap(build("heap"), env={"HEAP_LIBRARY": library}) as heap:
 		path = scratch("later.json")
 		with Background("leak", "--older-than", "0", "-o", path, "-p", heap.pid) as tracker:
@@ -197,6 +221,10 @@ def reports_as_memleak():
 	check(len(re.findall(r"^\taddr = [0-9a-f]+ size = 1024$", last, re.MULTILINE)) == 10, lambda: last)
 	check("bytes in" not in hidden.out and hidden.out.startswith("["), lambda: str(hidden))
 	check("no allocator was found" in other.err + other.out, lambda: str(other))
+	of_command = sonde("leak", "-O", "libnothing", "--", build("heap"), "plain", want=0)
+	check("no allocator was found" in of_command.err, lambda: str(of_command))
+	young = sonde("leak", "--older-than", "100000", "--", build("heap"), "plain", want=0)
+	check(re.search(r"^60 blocks were too young to be shown", young.err, re.MULTILINE), lambda: str(young))
 	return "%d reports" % len(reports)
 
 
