@@ -28,7 +28,7 @@ struct leak {
 	struct sonde_leak_options options;
 	char *object;                   /* of the options */
 	uint32_t *tgids, nr_tgids;      /* of the targets, and of the command */
-	uint64_t named_ns;              /* when their names were last read */
+	uint64_t begin_ns, named_ns;    /* when their names were first and last read */
 	uint32_t command_tgid;
 	struct alloc_programs *programs;
 	struct allocator_probes *probes;
@@ -152,10 +152,12 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	return command_tgid ? allocator_probes_expect(leak->probes, measurement->parts.options->command, diag) : 0;
 }
 
-/* A process that ends before its blocks are read keeps its name. */
+/* A process that ends before its blocks are read keeps its name. A command has sonde's until its exec, so at first each step reads it. */
 static void read_names(struct leak *leak, uint64_t now_ns)
 {
-	if (now_ns - leak->named_ns < NAMES_NS)
+	bool is_early = leak->command_tgid && now_ns - leak->begin_ns < NAMES_NS;
+
+	if (now_ns - leak->named_ns < NAMES_NS && !is_early)
 		return;
 	leak->named_ns = now_ns;
 	for (uint32_t i = 0; i < leak->nr_tgids; i++)
@@ -173,7 +175,7 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 	struct leak *leak = leak_of(measurement);
 	int err = allocator_probes_look(leak->probes, diag);
 
-	*ret_start_ns = leak->looked_ns = clock_ns();
+	*ret_start_ns = leak->looked_ns = leak->begin_ns = clock_ns();
 	read_names(leak, *ret_start_ns);
 	if (!err && !leak->command_tgid)
 		note_no_allocator(measurement);

@@ -221,6 +221,8 @@ def reports_as_memleak():
 	check(len(re.findall(r"^\taddr = [0-9a-f]+ size = 1024$", last, re.MULTILINE)) == 10, lambda: last)
 	check("bytes in" not in hidden.out and hidden.out.startswith("["), lambda: str(hidden))
 	check("no allocator was found" in other.err + other.out, lambda: str(other))
+	named = sonde("leak", "-f", "--older-than", "0", "--", build("heap"), "plain", want=0)
+	check(re.search(r"^heap;.*leak_plain 10240$", named.out, re.MULTILINE), lambda: str(named)) # not sonde's name, as before the exec
 	of_command = sonde("leak", "-O", "libnothing", "--", build("heap"), "plain", want=0)
 	check("no allocator was found" in of_command.err, lambda: str(of_command))
 	young = sonde("leak", "--older-than", "100000", "--", build("heap"), "plain", want=0)
