@@ -142,6 +142,7 @@ static enum known copy_with(void *first, void *second, uint32_t serial, struct s
 	known.leads_to[1] = second;
 	known.nr_calls = 0;
 	known.serial = serial;
+	ret_copy->process.serial = 0; /* of none */
 	return copy_known(NULL, 1, GENERATION, ret_copy, sizeof(*ret_copy));
 }
 
@@ -161,6 +162,25 @@ static void what_changes_while_it_is_copied_is_torn(void **state)
 	assert_int_equal(copy_with(&one, &one, 0, &copy), KNOWN_TORN);
 }
 
+/* What was copied under the same number is not copied again, and a torn copy is not taken for whole later. */
+static void a_copy_lasts_as_long_as_its_number(void **state)
+{
+	struct sonde_python one = { .process = { .generation = GENERATION, .serial = 1 }, .code_bytes = 11 }, copy = { 0 };
+
+	assert_int_equal(copy_with(&one, &one, 2, &copy), KNOWN_TORN);
+	assert_int_equal(copy.process.serial, 0);
+	one.process.serial = 1;
+	assert_int_equal(copy_with(&one, &one, 0, &copy), KNOWN_WELL);
+	copy.code_bytes = 12;
+	known.nr_calls = 0;
+	assert_int_equal(copy_known(NULL, 1, GENERATION, &copy, sizeof(copy)), KNOWN_WELL);
+	assert_int_equal(copy.code_bytes, 12);
+	one.process.serial = 3;
+	known.nr_calls = 0;
+	assert_int_equal(copy_known(NULL, 1, GENERATION, &copy, sizeof(copy)), KNOWN_WELL);
+	assert_int_equal(copy.code_bytes, 11);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +188,7 @@ int main(void)
 		cmocka_unit_test(a_body_that_found_no_room_is_sent_again),
 		cmocka_unit_test(what_is_being_sent_was_not_sent),
 		cmocka_unit_test(what_changes_while_it_is_copied_is_torn),
+		cmocka_unit_test(a_copy_lasts_as_long_as_its_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
