@@ -45,6 +45,7 @@ struct {
 struct name_scratch {
 	struct sonde_io_name name;
 	struct file_text file;
+	struct sonde_io_sum begin; /* of a new sum: all but `comm` stays zero. Not on the stack, which is too small for it before 6.18 */
 };
 
 struct { /* the raw tracepoint's program is not preempted, and system calls do not nest */
@@ -281,16 +282,17 @@ static __always_inline __u64 bytes_of(const struct call *call, long result)
 /* The sum of the key, created if necessary. NULL: there is no room. */
 static __always_inline struct sonde_io_sum *sum_of(struct task_struct *task, const struct sonde_io_key *key)
 {
-	struct sonde_io_sum begin = {}, *found;
+	struct name_scratch *scratch = zeroth(&scratches);
+	struct sonde_io_sum *found;
 	void *map = zeroth(&sums);
 
-	if (!map)
+	if (!map || !scratch)
 		return 0;
 	found = bpf_map_lookup_elem(map, key);
 	if (found)
 		return found;
-	bpf_probe_read_kernel_str(begin.comm, sizeof(begin.comm), task->group_leader->comm);
-	bpf_map_update_elem(map, key, &begin, BPF_NOEXIST); /* another CPU may have been faster */
+	bpf_probe_read_kernel(scratch->begin.comm, sizeof(scratch->begin.comm), task->group_leader->comm);
+	bpf_map_update_elem(map, key, &scratch->begin, BPF_NOEXIST); /* another CPU may have been faster */
 	return bpf_map_lookup_elem(map, key);
 }
 

@@ -11,6 +11,8 @@
 
 #include "base/clock.h"
 #include "base/u64_map.h"
+#include "runtime/runtime.h"
+#include "track/tracker.h"
 
 #define PATH_BYTES 32
 
@@ -116,18 +118,21 @@ static uint64_t key_of(uint64_t serial, uint32_t tgid)
 	return serial * 0x9e3779b97f4a7c15ULL ^ tgid;
 }
 
-/* A heap that is no allocator's: its objects are moved and collected, and are not asked for by calls. */
-static void note_other_heaps(const struct allocator_probes *probes, const struct object *object)
+/* Once it is known which runtimes the file has. */
+static int note_own_heaps(struct allocator_probes *probes, uint32_t number, const struct object *object)
 {
-	if (elf_file_find_section(object->elf, ".go.buildinfo"))
-		account_note(probes->engine->account,
-			     "%s is a Go program: Go's own heap does not use malloc, so only its C code is seen; net/http/pprof has "
-			     "a heap profile",
-			     object->path);
-	if (!strcmp(base_name(object->path), "libjvm.so"))
-		account_note(probes->engine->account,
-			     "there is a JVM: Java's heap does not use malloc, so only native code is seen; jcmd PID "
-			     "GC.class_histogram shows the heap");
+	const struct runtime_loader *runtimes = tracker_runtimes(probes->engine->tracker);
+	uint32_t nr = runtime_loader_nr_images(runtimes, number);
+
+	if (!nr || u64_map_find(&probes->noted, object->serial))
+		return 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct runtime *runtime = runtime_of(runtime_loader_image(runtimes, number, i)->runtime);
+
+		if (runtime && runtime->own_heap)
+			account_note(probes->engine->account, "%s: %s", object->path, runtime->own_heap);
+	}
+	return u64_map_add(&probes->noted, object->serial, 0);
 }
 
 static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t number)
@@ -139,14 +144,10 @@ static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t numb
 	struct diag diag = { 0 };
 	int err;
 
-	if (!object->elf || elf_file_fd(object->elf) < 0 || u64_map_find(&probes->looked_at, key) || !is_asked_for(probes, object->path))
-		return 0;
-	if (!u64_map_find(&probes->noted, object->serial)) {
-		note_other_heaps(probes, object);
-		err = u64_map_add(&probes->noted, object->serial, 0);
-		if (err)
-			return err;
-	}
+	err = note_own_heaps(probes, number, object);
+	if (err || !object->elf || elf_file_fd(object->elf) < 0 || u64_map_find(&probes->looked_at, key) ||
+	    !is_asked_for(probes, object->path))
+		return err;
 	err = parser_allocators(probes->engine->parser, number, object->elf, &diag, &allocators);
 	if (err == -EINPROGRESS)
 		return 0; /* asked again */

@@ -83,7 +83,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"engine": COMMON | {"collect", "audit", "proxy", "parse", "track", "naming", "stacks", "sonde"},
 	"offcpu": COMMON | {"collect", "frames", "show", "stacks", "output", "engine", "sonde"},
 	"events": COMMON | {"collect", "programs", "show", "stacks", "engine", "sonde"},
-	"memory": COMMON | {"collect", "programs", "process", "parse", "track", "naming", "stacks", "engine", "sonde"},
+	"memory": COMMON | {"collect", "programs", "process", "runtime", "parse", "track", "naming", "stacks", "engine", "sonde"},
 	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "events", "memory", "sonde"},
 
 	"cli": {"sonde", "base"},

@@ -92,4 +92,9 @@ static int place(const struct runtime_image *image, uint64_t load_bias, const st
 	return 0;
 }
 
-const struct runtime runtime_go = { .examine = examine, .is_sound = is_sound, .place = place };
+const struct runtime runtime_go = {
+	.examine = examine,
+	.is_sound = is_sound,
+	.place = place,
+	.own_heap = "Go's own heap does not use malloc, so only its C code is seen; net/http/pprof has a heap profile",
+};

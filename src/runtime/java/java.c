@@ -163,5 +163,6 @@ const struct runtime runtime_java = {
 	.is_sound = java_is_sound,
 	.place = java_place,
 	.owns_code = java_owns_code,
+	.own_heap = "Java's heap does not use malloc, so only native code is seen; jcmd PID GC.class_histogram shows the heap",
 	.describe = java_describe,
 };
