@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of HotSpot among the native ones: tests/programs/JavaSpin.java reports its threads' stacks. SONDE_JAVAS=path:path... selects the JVMs; the default is the machine's own."""
+"""Frames of HotSpot among the native ones: tests/programs/JavaSpin.java reports its threads' stacks. SONDE_JAVAS=path:path... selects the JVMs, SONDE_JAVA_MODES="c1 c2" how they run the
+programs; the default is the machine's own, and two ways (system/jit.py has code of both compilers)."""
 import json
 import os
 import shutil
@@ -137,6 +138,6 @@ def register(java, mode):
 
 if __name__ == "__main__":
 	for each in os.environ.get("SONDE_JAVAS", "/usr/bin/java").split(":"):
-		for one in MODES:
+		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted").split():
 			register(each, one)
 	run_tests()

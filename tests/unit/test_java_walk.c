@@ -36,7 +36,7 @@
 #define MAX_THREADS 16
 #define MAX_EXPECTED 1300
 #define MAX_NAME 128
-#define STOPS 300 /* of all threads together */
+#define STOPS 100 /* of all threads together, of each way to run the program */
 #define STEPS 12  /* instructions after each, in interpreted code only: compiled code saves the flag that makes it step */
 
 struct shown {
