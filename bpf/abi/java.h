@@ -56,6 +56,7 @@ struct sonde_java {
 	__u16 const_constants, const_code_size, const_name, const_signature; /* ConstMethod */
 	__u16 const_bytes;         /* its size: bytecodes follow */
 	__u16 pool_holder, klass_name; /* ConstantPool._pool_holder, Klass._name */
+	__u16 pool_bytes;          /* size of a ConstantPool: its entries of 8 bytes follow */
 	__u16 header_bytes;        /* what is read of a blob, from the block's header on */
 	__u8 segment_shift;
 	__u8 block_bytes;          /* of a block's header; the blob follows */
@@ -63,7 +64,7 @@ struct sonde_java {
 	__u8 bcp_slot;             /* words below rbp */
 	__u8 has_addresses;        /* code_start, code_end and deopt are addresses, not offsets */
 	__u8 is_complete_short;    /* blob_complete is a __s16, not a __s32 */
-	__u8 pad[6];               /* zero */
+	__u8 pad[4];               /* zero */
 };
 _Static_assert(sizeof(struct sonde_java) == 48 + 72 + 40 + 64 + 8 + 40 + 12 + 4, "layout changed: bump SONDE_ABI_VERSION");
 
@@ -71,16 +72,18 @@ _Static_assert(sizeof(struct sonde_java) == 48 + 72 + 40 + 64 + 8 + 40 + 12 + 4,
 struct sonde_java_method {
 	__u64 const_method, constants, holder;
 	__u64 class_name; /* the symbol's first 8 bytes without its reference count: hash, length, text */
+	__u64 method_name; /* likewise: a class of the same name, loaded again, may have another method there */
+	__u64 method_symbol; /* its address */
 	__u16 code_size, name, signature, pad;
 };
 
 static inline __u32 sonde_java_cookie(const struct sonde_java_method *method)
 {
-	__u64 words[] = { method->const_method, method->constants, method->holder, method->class_name,
-			  (__u64)method->code_size << 32 | (__u64)method->name << 16 | method->signature };
+	__u64 words[] = { method->const_method, method->constants, method->holder, method->class_name, method->method_name,
+			  method->method_symbol, (__u64)method->code_size << 32 | (__u64)method->name << 16 | method->signature };
 	__u64 hash = 0;
 
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 7; i++) {
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
 		hash ^= hash >> 32;
 	}

@@ -3,7 +3,7 @@
  * cache. What is not proved ends the walk with a mark: a frame that was interrupted while being built has its return address found from the
  * instructions (java_leaf.h), and each return address must lead to the code cache or be behind a call.
  *
- * Cost: a read for each compiled frame (its blob's header), three more where the pc is not in the cache; an interpreted frame: five. */
+ * Cost: a read for each compiled frame (its blob's header), three more where the pc is not in the cache; an interpreted frame: seven. */
 #pragma once
 #include "java_leaf.h"
 
@@ -86,7 +86,7 @@ static __always_inline int java_by_code(struct walk *w, struct runtime_walk *r)
 static __always_inline int java_method(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 method,
 				       struct sonde_java_method *ret_method)
 {
-	__u64 name, symbol;
+	__u64 name, symbol, entry;
 
 	*ret_method = (struct sonde_java_method){ 0 };
 	if (read_user(w, &ret_method->const_method, 8, method + j->method_const) ||
@@ -100,6 +100,10 @@ static __always_inline int java_method(struct walk *w, struct runtime_walk *r, c
 	    read_user(w, &name, 8, ret_method->holder + j->klass_name) || read_user(w, &symbol, 8, name))
 		return -1;
 	ret_method->class_name = symbol & j->symbol_mask;
+	entry = ret_method->constants + j->pool_bytes + 8 * (__u64)ret_method->name;
+	if (read_user(w, &ret_method->method_symbol, 8, entry) || read_user(w, &symbol, 8, ret_method->method_symbol))
+		return -1;
+	ret_method->method_name = symbol & j->symbol_mask;
 	return 0;
 }
 

@@ -18,7 +18,7 @@
 #define ASKED_MAX 128
 #define ASKED_FOR_MAX 16384 /* attempts for one frame: for 13 s when it is the only one */
 
-#define LEVELS_MAX 64       /* functions of one frame that are inlined into each other */
+#define LEVELS_MAX 128      /* functions of one frame that are inlined into each other; HotSpot forces up to 100 (MaxForceInlineLevel) */
 
 /* Identifies a frame. Has no padding. */
 struct frame_key {
@@ -210,16 +210,34 @@ static uint32_t name_function(struct runtime_stacks *stacks, const struct frame_
 	return number;
 }
 
-/* Names the functions that the one with this number is inlined into. 0 or -ENOMEM. */
+/* The mark for frames that are missing. Its number; INTERNED_NONE: no memory. */
+static uint32_t mark_of(struct runtime_stacks *stacks, uint8_t stop, uint8_t runtime)
+{
+	const char *mark = runtime_stop_mark(stop), *hole = strstr(mark, "%s");
+	struct named_frame fresh = { .key = { .where = stop, .runtime = runtime },
+				     .kind = FRAME_MARK,
+				     .caller = INTERNED_NONE,
+				     .is_named = true };
+	char name[RUNTIME_NAME_BYTES];
+
+	snprintf(name, sizeof(name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark, hole ? runtime_name(runtime) : "",
+		 hole ? hole + 2 : "");
+	return set_name(stacks, &fresh, name, "") ? INTERNED_NONE : interned_add(&stacks->frames, &fresh);
+}
+
+/* Names the functions that the one with this number is inlined into; instead of more than are kept there is a mark. 0 or -ENOMEM. */
 static int name_callers(struct runtime_stacks *stacks, uint32_t number, const struct sonde_runtime_frame *frame,
 			const struct stack_walker *walker)
 {
 	struct frame_key key = ((struct named_frame *)interned_at(&stacks->frames, number))->key;
 	bool has_caller = true;
 
-	while (has_caller && ++key.level < LEVELS_MAX) {
-		uint32_t caller = name_function(stacks, &key, frame, walker, &has_caller);
+	while (has_caller) {
+		bool is_last = ++key.level == LEVELS_MAX;
+		uint32_t caller = is_last ? mark_of(stacks, SONDE_RUNTIME_STOP_DEPTH, frame->runtime)
+					  : name_function(stacks, &key, frame, walker, &has_caller);
 
+		has_caller &= !is_last;
 		if (caller == INTERNED_NONE)
 			return -ENOMEM;
 		((struct named_frame *)interned_at(&stacks->frames, number))->caller = caller;
@@ -299,17 +317,8 @@ static void append_item(struct runtime_stacks *stacks, uint32_t frame, uint32_t 
 /* Appends the mark for the missing frames. */
 static int append_stop(struct runtime_stacks *stacks, const struct sonde_runtime_record *record)
 {
-	const char *mark = runtime_stop_mark(record->stop), *hole = strstr(mark, "%s");
-	struct named_frame fresh = { .key = { .where = record->stop, .runtime = record->stopped_runtime },
-				     .kind = FRAME_MARK,
-				     .caller = INTERNED_NONE,
-				     .is_named = true };
-	char name[RUNTIME_NAME_BYTES];
-	uint32_t number;
+	uint32_t number = mark_of(stacks, record->stop, record->stopped_runtime);
 
-	snprintf(name, sizeof(name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark,
-		 hole ? runtime_name(record->stopped_runtime) : "", hole ? hole + 2 : "");
-	number = set_name(stacks, &fresh, name, "") ? INTERNED_NONE : interned_add(&stacks->frames, &fresh);
 	append_item(stacks, number, 0);
 	return number == INTERNED_NONE ? -ENOMEM : 0;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Frames of HotSpot among the native ones: tests/programs/JavaSpin.java reports its threads' stacks. SONDE_JAVAS=path:path... selects the JVMs, SONDE_JAVA_MODES="c1 c2" how they run the
-programs; the default is the machine's own, and two ways (system/jit.py has code of both compilers)."""
+programs; the default is the machine's own, and three ways (system/jit.py has code of both compilers)."""
 import json
 import os
 import shutil
@@ -127,17 +127,39 @@ def check_java(java, mode):
 	return " ".join("%s:%d" % each for each in right.items())
 
 
+def check_reloaded(java):
+	"""A class that is loaded again, with another method, has its data where the first one had them."""
+	need_bpf()
+	folder, javac, counts = fresh_folder("java_reload"), shutil.which("javac"), {}
+	if not javac:
+		skip("no javac")
+	done = run([javac, "-nowarn", "-Xlint:-options", "--release", "8", "-d", folder, os.path.join(SOURCES, "JavaReload.java")])
+	check(done.code == 0, lambda: done.err)
+	with subprocess.Popen([java, "-Xint", "-XX:+UseSerialGC", "-Xmx32m", "-cp", folder, "JavaReload"], stdin=subprocess.DEVNULL) as process:
+		try:
+			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", process.pid, 4, want=0).out)
+		finally:
+			process.kill()
+	for sample in report["samples"]:
+		names = [frame[1].rpartition(".")[2] for frame in stack_of(report, sample)]
+		pair = tuple(name for name in names if name in ("runFirst", "runOther", "first", "other"))
+		counts[pair] = counts.get(pair, 0) + sample["values"][0]
+	check(min(counts.get(("runFirst", "first"), 0), counts.get(("runOther", "other"), 0)) >= 50, lambda: "too few: %r" % counts)
+	check(not {("runFirst", "other"), ("runOther", "first")} & set(counts), lambda: "a method has the name of another version's: %r" % counts)
+	return "%r" % counts
+
+
 def register(java, mode):
 	def check_it():
 		if not os.access(java, os.X_OK):
 			skip("no %s" % java)
-		return check_java(java, mode)
+		return check_reloaded(java) if mode == "reloaded" else check_java(java, mode)
 	check_it.__name__ = "java_%s" % mode
 	test(check_it)
 
 
 if __name__ == "__main__":
 	for each in os.environ.get("SONDE_JAVAS", "/usr/bin/java").split(":"):
-		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted").split():
+		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted reloaded").split():
 			register(each, one)
 	run_tests()

@@ -90,14 +90,17 @@ static void send_runtime(uint64_t hash, uint64_t runtime_hash, enum sonde_runtim
 
 static uint64_t hidden;    /* code whose name cannot be read for now */
 static uint32_t nr_hidden; /* number of attempts to read it */
+static uint32_t nr_inlined; /* functions that the code 'i' is inlined into */
 
 static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame,
 				    const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function)
 {
 	bool is_hidden = frame->code == hidden && !copy;
+	uint32_t level = ret_function->level;
 
 	nr_hidden += is_hidden;
 	*ret_function = (struct runtime_function){ .name = { is_hidden ? '?' : (char)frame->code }, .line = (uint32_t)frame->where };
+	ret_function->has_caller = frame->code == 'i' && level < nr_inlined;
 	return is_hidden ? RUNTIME_NOT_YET : RUNTIME_NAMED;
 }
 
@@ -432,6 +435,24 @@ static void test_names_come_later(void **state)
 	hidden = 0;
 }
 
+/* As deep as HotSpot inlines all are there; where they are more than are kept, a mark says so. */
+static void test_functions_inlined_deeply(void **state)
+{
+	const uint64_t native[] = { 0x1000, 0x2000 };
+	const struct sonde_runtime_frame hundred[] = { FRAME('i'), ENTRY(0) },
+					 thousand[] = { { .code = 'i', .where = 1, .runtime = SONDE_RUNTIME_PHP }, ENTRY(0) };
+
+	nr_inlined = 100;
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 2, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, hundred);
+	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
+	nr_inlined = 1000;
+	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 2, thousand);
+	finish();
+	assert_int_equal(strlen(names_of(profile_sample_at(profile, 0)->user_stack)), strlen("i ") * 101 + strlen("[unknown]"));
+	assert_non_null(strstr(names_of(profile_sample_at(profile, 1)->user_stack), "i i [php: frames left out] [unknown]"));
+}
+
 /* The same in a window whose first samples arrived before their payload was sent again. */
 static void test_names_come_in_a_later_window(void **state)
 {
@@ -751,6 +772,7 @@ int main(void)
 		test(test_nothing),
 		test(test_runs_take_their_places),
 		test(test_names_come_later),
+		test(test_functions_inlined_deeply),
 		test(test_names_come_in_a_later_window),
 		test(test_names_by_copies),
 		test(test_runs_without_place),

@@ -61,7 +61,12 @@ static int read_words(const struct java_process *process, const struct runtime_m
 		err = read_u64(memory, words.holder + java->klass_name, &symbol);
 	if (!err)
 		err = read_u64(memory, symbol, &words.class_name);
+	if (!err)
+		err = read_u64(memory, words.constants + java->pool_bytes + (uint64_t)words.name * ENTRY_BYTES, &words.method_symbol);
+	if (!err)
+		err = read_u64(memory, words.method_symbol, &words.method_name);
 	words.class_name &= java->symbol_mask;
+	words.method_name &= java->symbol_mask;
 	*ret_words = words;
 	return err;
 }
@@ -108,7 +113,7 @@ static int pool_symbol(const struct java_process *process, const struct runtime_
 
 	if (!err && (!index || index >= length))
 		return -EBADMSG;
-	return err ? err : read_u64(memory, pool + process->layout.pool_bytes + (uint64_t)index * ENTRY_BYTES, ret_symbol);
+	return err ? err : read_u64(memory, pool + process->java.pool_bytes + (uint64_t)index * ENTRY_BYTES, ret_symbol);
 }
 
 static int append_name(const struct java_process *process, const struct runtime_memory *memory, const struct sonde_java_method *words,

@@ -292,6 +292,7 @@ static void take_method(const struct found *found, struct sonde_java *java)
 	java->const_signature = offset_of(found, CONST_SIGNATURE);
 	java->const_bytes = (uint16_t)found->sizes[CONST_BYTES];
 	java->pool_holder = offset_of(found, POOL_HOLDER);
+	java->pool_bytes = (uint16_t)found->sizes[POOL_BYTES];
 	java->klass_name = offset_of(found, KLASS_NAME);
 }
 
@@ -309,7 +310,6 @@ static void take_layout(const struct found *found, uint64_t major, struct java_l
 		.pc_desc_bytes = (uint16_t)found->sizes[PC_DESC_BYTES],
 		.pc_desc_scope = offset_of(found, PC_DESC_SCOPE),
 		.const_flags = offset_of(found, CONST_FLAGS),
-		.pool_bytes = (uint16_t)found->sizes[POOL_BYTES],
 		.pool_length = offset_of(found, POOL_LENGTH),
 		.pool_source_file = offset_of(found, POOL_SOURCE),
 		.klass_source_file = offset_of(found, KLASS_SOURCE),
@@ -347,8 +347,8 @@ static bool is_known(const struct java_process *process)
 			return false;
 	}
 	return java->method_const < 512 && java->const_bytes && java->const_bytes < 256 && java->pool_holder < 512 &&
-	       java->klass_name < 512 && layout->pc_desc_bytes == 16 && layout->pc_desc_scope == 4 && layout->pool_bytes &&
-	       layout->pool_bytes < 512 && layout->pool_length < 512 && layout->symbol_length < 16 && layout->symbol_body < 32 &&
+	       java->klass_name < 512 && layout->pc_desc_bytes == 16 && layout->pc_desc_scope == 4 && java->pool_bytes &&
+	       java->pool_bytes < 512 && layout->pool_length < 512 && layout->symbol_length < 16 && layout->symbol_body < 32 &&
 	       (layout->pool_source_file < 512 || layout->klass_source_file < 1024);
 }
 

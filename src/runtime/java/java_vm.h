@@ -25,7 +25,7 @@ struct java_layout {
 	uint16_t mutable_data, relocation_size;
 	uint16_t pc_desc_bytes, pc_desc_scope;
 	uint16_t const_flags;
-	uint16_t pool_bytes, pool_length, pool_source_file; /* ConstantPool; entries follow */
+	uint16_t pool_length, pool_source_file; /* ConstantPool */
 	uint16_t klass_source_file;              /* before 15 */
 	uint16_t symbol_length, symbol_body;
 	uint8_t scopes_data_is_address;
