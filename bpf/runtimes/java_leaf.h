@@ -16,6 +16,8 @@ enum java_leaf {
 };
 
 #define JAVA_CODE_BYTES 64
+#define JAVA_POP_BP 0x5d
+#define JAVA_JMP 0xe9 /* with a 32-bit displacement */
 
 /* These steps are functions of the walk alone, so that the verifier checks each once: code is read into the emulator's line. */
 static __always_inline __u8 java_code(const struct walk *w, __u32 at)
@@ -129,10 +131,12 @@ WALK_FUNCTION int java_in_epilogue(WALK_REF ref)
 
 	if (!w || read_user(w, w->emulation.line, 40, w->pc - 8))
 		return JAVA_LEAF_UNKNOWN;
-	if (java_code(w, 8) == 0x5d && java_poll(w, 9) >= 0)
-		return JAVA_LEAF_PUSHED;
+	if (java_code(w, 8) == JAVA_POP_BP) /* only where a frame is removed; before a jump, for exceptions */
+		return java_poll(w, 9) >= 0 || java_code(w, 9) == JAVA_JMP ? JAVA_LEAF_PUSHED : JAVA_LEAF_UNKNOWN;
 	if (java_poll(w, 8) >= 0 || java_is_slow_poll(w, 8))
 		return JAVA_LEAF_NONE;
+	if (java_code(w, 7) == JAVA_POP_BP && java_code(w, 8) == JAVA_JMP) /* that jump, or the byte is another instruction's */
+		return JAVA_LEAF_UNKNOWN;
 	return JAVA_LEAF_WHOLE;
 }
 
