@@ -79,28 +79,37 @@ static int find_scope(const struct nmethod *nmethod, const struct runtime_memory
 {
 	const struct java_layout *layout = &nmethod->process->layout;
 	uint32_t first = (uint32_t)field(nmethod, layout->scopes_pcs, 4), end = (uint32_t)field(nmethod, layout->pcs_end, 4), nr;
+	uint64_t descs_at = offset_base(nmethod) + first;
+	uint32_t low = 0, high;
+	int err;
 	struct {
 		int32_t pc, scope, object, flags;
 	} descs[PC_DESCS_STEP];
 
 	*ret_scope = 0;
 	nr = (end - first) / sizeof(descs[0]);
-	if (end < first || nr > MAX_PC_DESCS)
+	if (end < first || !nr || nr > MAX_PC_DESCS)
 		return -EBADMSG;
-	for (uint32_t i = 0; i < nr; i += PC_DESCS_STEP) {
-		uint32_t few = nr - i < PC_DESCS_STEP ? nr - i : PC_DESCS_STEP;
-		int err = memory->read(memory->arg, offset_base(nmethod) + first + i * sizeof(descs[0]), descs, few * sizeof(descs[0]));
+	high = nr;
+	while (high - low > PC_DESCS_STEP) { /* they are sorted; that one is in [low, high) */
+		uint32_t middle = low + (high - low) / 2;
 
+		err = memory->read(memory->arg, descs_at + middle * sizeof(descs[0]), descs, sizeof(descs[0]));
 		if (err)
 			return err;
-		for (uint32_t k = 0; k < few; k++) {
-			if (descs[k].pc < 0 || (uint64_t)descs[k].pc < where)
-				continue;
-			*ret_scope = i + k + 1 == nr ? 0 : (uint32_t)descs[k].scope; /* the last one is behind all code */
-			return 0;
-		}
+		if (descs[0].pc < (int64_t)where)
+			low = middle + 1;
+		else
+			high = middle + 1;
 	}
-	return 0;
+	err = memory->read(memory->arg, descs_at + low * sizeof(descs[0]), descs, (high - low) * sizeof(descs[0]));
+	for (uint32_t i = low; !err && i < high; i++) {
+		if (descs[i - low].pc < (int64_t)where)
+			continue;
+		*ret_scope = i + 1 == nr ? 0 : (uint32_t)descs[i - low].scope; /* the last one is behind all code */
+		return 0;
+	}
+	return err;
 }
 
 struct scope {
