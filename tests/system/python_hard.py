@@ -322,7 +322,8 @@ down(int(sys.argv[1]))
 
 @test
 def deeper_than_is_kept():
-	"""1,200 runs on 5,000 native frames: a mark stands where frames are left out."""
+	"""1,200 runs on 5,000 native frames: a mark stands where frames are left out. On a busy machine such a walk may take longer than a walk
+	may: then there is a mark for that, too, and fewer frames."""
 	need_bpf()
 	for python in pythons():
 		tally = Tally(python)
@@ -332,6 +333,9 @@ def deeper_than_is_kept():
 			frames = stack_of(report, sample)
 			marks = [frame[1] for frame in frames if frame[0] == "mark"]
 			chain = [frame[1] for frame in frames if frame[0] == "python"]
+			if {"[python: frames left out]", "[walk too long]"} & set(marks):
+				tally.add("out of time", sample["values"][0], frames)
+				continue
 			error = None if marks[-1:] == ["[frames left out]"] or marks == ["[frames left out]", "[native frames not known]"] else "marks: %r" % marks
 			error = error or (None if chain == ["<module>"] + ["down"] * 701 + ["leaf"] else "%d frames of Python" % len(chain))
 			from_leaf = [frame[0] for frame in frames[:frames.index(next(frame for frame in frames if frame[1] == "leaf"))][::-1]][1:1900]
@@ -339,7 +343,8 @@ def deeper_than_is_kept():
 			tally.right += 0 if error else sample["values"][0]
 			if error:
 				tally.wrong.setdefault(error, []).append((1, [frame[:2] for frame in frames[-30:]]))
-		tally.check(30)
+		check(not tally.wrong, lambda: str(tally))
+		tally.check(30, 0.3)
 
 
 # --- threads ---------------------------------------------------------------------------------------------------------------------------------
