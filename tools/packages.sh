@@ -46,6 +46,7 @@ test_packages() {
 	gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc
 	libc6-dev-arm64-cross
 	util-linux
+	strace strace
 	xz-utils xz
 	libcap2-bin setcap
 	groff groff
