@@ -82,8 +82,9 @@ SAME(PERL_HEK_UTF8, HVhek_UTF8);
 int main(void)
 {
 #ifdef USE_ITHREADS
-	printf("{ %d, %d, %zu, %zu, %zu, %zu },\n", PERL_VERSION, OP_NEXTSTATE, offsetof(struct interpreter, Iop),
-	       offsetof(struct interpreter, Icurcop), offsetof(struct interpreter, Icurstackinfo), offsetof(struct interpreter, Itop_env));
+	printf("{ %d, %d, %zu, %zu, %zu, %zu, %zu, %zu },\n", PERL_VERSION, OP_NEXTSTATE, offsetof(struct interpreter, Iop),
+	       offsetof(struct interpreter, Icurcop), offsetof(struct interpreter, Icurstackinfo), offsetof(struct interpreter, Itop_env),
+	       offsetof(struct interpreter, Icop_seqmax), sizeof(struct interpreter));
 #else
 	printf("{ %d, %d }, without threads\n", PERL_VERSION, OP_NEXTSTATE);
 #endif

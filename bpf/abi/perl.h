@@ -88,6 +88,8 @@ struct sonde_perl {
 	__u16 interpreter_op, interpreter_curcop, interpreter_curstackinfo,
 	    interpreter_top_env;  /* with threads: byte offsets in struct interpreter; top_env 0: not known */
 	__u16 op_nextstate;       /* number of this operation; the next is OP_DBSTATE */
-	__u16 pad[3];             /* zero */
+	__u16 interpreter_cop_seqmax; /* in struct interpreter: a u32 that grows with each block that is compiled; 0: not known */
+	__u16 interpreter_bytes;  /* of struct interpreter, which holds PL_compiling; 0: not known */
+	__u16 pad;                /* zero */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* Perl_runops_standard, Perl_runops_debug */
 };

@@ -15,7 +15,10 @@
  *   to catch errors). The run then has two activations: the inner one gets all frames, the outer one none.
  *
  * Cost: four reads per frame (CV, its body, COP, file name; one more for an anonymous sub), and one per four contexts. They are made here
- * because in a string eval or a closure all of it may be freed a moment later. */
+ * because in a string eval or a closure all of it may be freed a moment later.
+ *
+ * What a COP says (line, file) is kept. PL_cop_seqmax grows with each block that is compiled; while it is what it was, no code was made,
+ * so a COP at that address is the same one. Only PL_compiling, a COP in the interpreter itself, changes its line meanwhile. */
 #pragma once
 #include "../abi/perl.h"
 #include "runtime.h"
@@ -27,6 +30,8 @@
 #define PERL_PREV 3    /* si_prev */
 #define PERL_ENV 4     /* address of a pointer to a JMPENV, whose first word points to the previous one; 0: not known */
 #define PERL_FLAGS 5
+#define PERL_KEY 6     /* hash of the process, its interpreter and PL_cop_seqmax; 0: not known */
+#define PERL_SELF 7    /* the interpreter; not set without PERL_KEY */
 
 #define PERL_TYPE_MASK 255    /* of PERL_FLAGS: si_type */
 #define PERL_IS_TOP 256       /* the next context is the innermost one */
@@ -61,11 +66,23 @@ static __always_inline int perl_stackinfo(struct walk *w, struct runtime_walk *r
 	return RUNTIME_GOES_ON;
 }
 
+/* Reads how much code this interpreter has compiled. */
+static __always_inline void perl_look_at_seqmax(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u64 perl)
+{
+	__u32 seqmax = 0;
+
+	if (!p->interpreter_cop_seqmax || read_user(w, &seqmax, sizeof(seqmax), perl + p->interpreter_cop_seqmax))
+		return;
+	r->state[PERL_KEY] = hash_step(hash_step(w->hash_begin, perl), seqmax) | 1;
+	r->state[PERL_SELF] = perl;
+}
+
 /* Starts with what the thread runs. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: no Perl runs in this thread, or it could not be read. */
 static __always_inline int perl_enter(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p)
 {
 	__u64 perl = 0, op = 0, cop = 0, si = 0;
 
+	r->state[PERL_KEY] = 0;
 	if (p->process.root.kind != SONDE_TLS_NONE) {
 		perl = runtime_root(w, r, &p->process.root);
 		if (!perl)
@@ -76,6 +93,7 @@ static __always_inline int perl_enter(struct walk *w, struct runtime_walk *r, co
 		cop = r->buffer[p->interpreter_curcop / 8 & 31];
 		si = r->buffer[p->interpreter_curstackinfo / 8 & 31];
 		r->state[PERL_ENV] = p->interpreter_top_env ? perl + p->interpreter_top_env : 0;
+		perl_look_at_seqmax(w, r, p, perl);
 	} else {
 		if (runtime_read(w, r, &op, sizeof(op), p->op_pc) || runtime_read(w, r, &cop, sizeof(cop), p->curcop_pc) ||
 		    runtime_read(w, r, &si, sizeof(si), p->curstackinfo_pc))
@@ -89,18 +107,20 @@ static __always_inline int perl_enter(struct walk *w, struct runtime_walk *r, co
 	return perl_stackinfo(w, r, si);
 }
 
-/* Stores a frame and its position, as abi/perl.h describes it; `start_line` becomes a part of the cookie. Reads into the buffer behind the
- * contexts. */
-static __always_inline int perl_push(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u64 code, __u32 start_line)
+/* Reads the position: `where` and `cookie` of abi/perl.h without the start line. Reads into the buffer behind the contexts. Returns 0; -1:
+ * not all could be read. */
+static __always_inline int perl_read_position(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u64 *where,
+					      __u32 *cookie)
 {
 	__u64 *cop = &r->buffer[PERL_SCRATCH], file = SONDE_PERL_FILE_UNKNOWN, text = 0, ends;
 	__u32 line = 0, check = 0;
+	int err = read_user(w, cop, 24, r->state[PERL_COP] + SONDE_PERL_COP_LINE - 4);
 
-	if (!read_user(w, cop, 24, r->state[PERL_COP] + SONDE_PERL_COP_LINE - 4)) {
+	if (!err) {
 		line = (__u32)(cop[0] >> 32);
 		file = cop[2] & SONDE_PERL_FILE_MASK;
 	}
-	if (file && p->process.root.kind != SONDE_TLS_NONE && !read_user(w, &text, sizeof(text), file)) {
+	if (file && p->process.root.kind != SONDE_TLS_NONE && !(err = read_user(w, &text, sizeof(text), file))) {
 		ends = (text - 0x0101010101010101ULL) & ~text & 0x8080808080808080ULL;
 		if (ends)
 			text &= (ends & -ends) - 1;
@@ -112,9 +132,33 @@ static __always_inline int perl_push(struct walk *w, struct runtime_walk *r, con
 	}
 	if (line > SONDE_PERL_MAX_LINE)
 		line = 0;
+	*where = file | (__u64)line << 48;
+	*cookie = line >> 16 | check << 24;
+	return err;
+}
+
+/* Stores a frame and its position; `start_line` becomes a part of the cookie. */
+static __always_inline int perl_push(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u64 code, __u32 start_line)
+{
+	__u64 cop = r->state[PERL_COP], key = hash_step(r->state[PERL_KEY], cop) | 1, where;
+	struct runtime_cached *cached = runtime_cached(r, key);
+	int can_cache = r->state[PERL_KEY] && cop - r->state[PERL_SELF] >= p->interpreter_bytes;
+	int is_cached = can_cache && cached->key == key, err;
+	__u32 cookie;
+
 	if (start_line > SONDE_PERL_MAX_LINE)
 		start_line = 0;
-	return runtime_push(r, code, file | (__u64)line << 48, line >> 16 | start_line << 4 | check << 24, 0);
+	if (is_cached && !runtime_is_checked(r))
+		return runtime_push(r, code, cached->where, cached->cookie | start_line << 4, 0);
+	err = perl_read_position(w, r, p, &where, &cookie);
+	if (is_cached && !err && (where != cached->where || cookie != cached->cookie))
+		r->nr_wrong++;
+	if (can_cache && !err) {
+		cached->key = key;
+		cached->where = where;
+		cached->cookie = cookie;
+	}
+	return runtime_push(r, code, where, cookie | start_line << 4, 0);
 }
 
 /* Stores the frame of a sub or format. -1: this context has none (it is being entered or left). */

@@ -25,11 +25,12 @@ enum runtime_pairing {
 
 #define RUNTIME_BLOCK_WORDS 256 /* a power of two. A read of 2 KiB takes 10 % longer than one of 8 bytes. */
 
-/* A cookie that was read for some code. `key` is a hash of the code's address and of all that says that it is still the same code; it has
- * 64 bits, and depends on the recording's seed, as the hashes of stacks do. 0: none. */
+/* What was read of some code, of a frame's fields. `key` is a hash of the code's address and of all that says that it is still the same
+ * code; it has 64 bits, and depends on the recording's seed, as the hashes of stacks do. 0: none. */
 #define RUNTIME_CACHE_SHIFT 10
 struct runtime_cached {
 	__u64 key;
+	__u64 where;  /* Perl's; CPython's are not kept */
 	__u32 cookie, pad;
 };
 #define RUNTIME_CACHE_CHECK 16 /* one of so many hits is read again, and compared */
@@ -42,7 +43,7 @@ struct runtime_place {
 
 struct runtime_walk {
 	__u64 cursor;        /* address of the next frame */
-	__u64 state[6];      /* the runtime's own, kept from step to step */
+	__u64 state[8];      /* the runtime's own, kept from step to step */
 	__u64 buffer[64];    /* for the reads of a step: BPF's stack is small */
 	/* For frames that lie beside each other: user memory around the last frame that was not in it yet. */
 	__u64 block[RUNTIME_BLOCK_WORDS];
@@ -60,7 +61,7 @@ struct runtime_walk {
 	__u8 pairing;        /* enum runtime_pairing */
 	__u8 counts;         /* some entries are paired by counting */
 	__u8 pad[5];
-	__u32 nr_cached;     /* frames whose cookie was in the cache, in all walks */
+	__u32 nr_cached;     /* frames that were in the cache, in all walks */
 	__u32 nr_hits, nr_checked, nr_wrong; /* likewise, of the runtime that walks now; of these: read again; found to be other code */
 	struct sonde_code_range ranges[SONDE_MAX_LOOPS];
 	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames in these ranges, leaf first */

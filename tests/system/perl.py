@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from harness import AUDIT, SOURCES, check, check_audited, find_tool, need_bpf, run_tests, skip, sonde, test
+from harness import AUDIT, SOURCES, check, check_audited, find_tool, need_bpf, run_tests, scratch, skip, sonde, test
 
 SPIN = os.path.join(SOURCES, "spin.pl")
 LOOPS = ("Perl_runops_standard", "Perl_runops_debug")
@@ -177,6 +177,44 @@ def random_calls():
 			process.kill()
 	check(right >= 500 and sum(wrong.values()) <= max(3, 0.0015 * right), lambda: "%d samples are right; wrong: %r" % (right, wrong))
 	return "%d samples are right; wrong: %r" % (right, wrong)
+
+
+# Compiles code all the time, each at an address where other code was. The sub's name tells the line in its text.
+RECOMPILED = """no warnings 'redefine';
+sub spin { my $n = 3000; $n-- while $n }
+while (1) {
+	for my $n (1 .. 60) {
+		eval 'my $x = ' . $n . ";\n" x $n . "sub at_$n { main::spin(); 1 } at_$n();";
+		main->can("at_$n")->();
+	}
+}
+"""
+
+
+@test
+def recompiled():
+	"""The line of a frame is that of the code that runs now, not of what was at its address before."""
+	need_bpf()
+	path, lines, hits, wrong = scratch("recompiled.pl"), {}, 0, 0
+	with open(path, "w", encoding="ascii") as file:
+		file.write(RECOMPILED)
+	with subprocess.Popen([find_tool("perl") or skip("no perl"), path]) as process:
+		try:
+			for _ in range(10): # a loaded machine gives few
+				report = json.loads(sonde("profile", "--format", "json", "--timestamps", "-U", "-F", 4999, "-p", process.pid, 1, want=0).out)
+				hits, wrong = hits + report["account"]["runtime_cache_hits"], wrong + report["account"]["runtime_cache_wrong"]
+				for frame in (frame for sample in report["samples"] for frame in stack_of(report, sample)):
+					if frame[0] == "perl" and "::at_" in frame[1] and frame[2] == "(eval)": # it has begun: else the position is the call's
+						key = (int(frame[1].split("_")[1]) + 1, frame[4])
+						lines[key] = lines.get(key, 0) + 1
+				if sum(lines.values()) >= 1000:
+					break
+		finally:
+			process.kill()
+	bad = sorted(key for key in lines if key[0] != key[1])
+	check(not bad and sum(lines.values()) >= 200, lambda: "%d frames; in line, not in line: %r ..." % (sum(lines.values()), bad[:5]))
+	check(hits and not wrong, lambda: "%d hits in the cache, %d of those that were read again wrong" % (hits, wrong))
+	return "%d frames, %d hits in the cache" % (sum(lines.values()), hits)
 
 
 for each in SCENARIOS:

@@ -12,6 +12,7 @@
 #include "runtime/tls_access.h"
 
 #define PERL_MAJOR 5
+#define PAD_LEAVEMY_BYTES 1024 /* of its code are examined; 5.36 has 400 */
 
 static int unsupported(struct runtime_image *image, const char *reason)
 {
@@ -70,6 +71,20 @@ static int find_globals(const struct elf_file *elf, struct sonde_perl *perl)
 	return 0;
 }
 
+/* True if Perl_pad_leavemy, which makes PL_cop_seqmax grow (pad.c), uses that offset in struct interpreter. Builds with other options may
+ * have it elsewhere. In x86-64 the offset is a part of the instruction. */
+static bool is_seqmax(const struct elf_file *elf, uint32_t off)
+{
+	uint8_t code[PAD_LEAVEMY_BYTES];
+	struct dynamic_symbol symbol;
+	size_t size;
+
+	if (elf_file_machine(elf) != EM_X86_64 || dynamic_symbol_find(elf, "Perl_pad_leavemy", &symbol) || symbol.type != STT_FUNC)
+		return false;
+	size = symbol.size_bytes < sizeof(code) ? (size_t)symbol.size_bytes : sizeof(code);
+	return !elf_file_read_vaddr(elf, symbol.elf_vaddr, code, size) && memmem(code, size, &off, sizeof(off));
+}
+
 /* Sets what all files of a version have in common. */
 static void take_row(const struct perl_row *row, const struct sonde_code_range loops[SONDE_MAX_LOOPS], struct sonde_perl *perl)
 {
@@ -78,7 +93,9 @@ static void take_row(const struct perl_row *row, const struct sonde_code_range l
 	perl->interpreter_curstackinfo = row->curstackinfo;
 	perl->interpreter_top_env = row->top_env;
 	perl->op_nextstate = row->op_nextstate;
-	memset(perl->pad, 0, sizeof(perl->pad));
+	perl->interpreter_cop_seqmax = row->cop_seqmax;
+	perl->interpreter_bytes = row->bytes;
+	perl->pad = 0;
 	memcpy(perl->loops, loops, sizeof(perl->loops));
 }
 
@@ -96,6 +113,8 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 	if (!image->nr_loops)
 		return unsupported(image, "Perl_runops_standard is not exported");
 	take_row(row, image->loops, perl);
+	if (!is_seqmax(elf, row->cop_seqmax))
+		perl->interpreter_cop_seqmax = 0;
 	image->is_supported = 1;
 	return 0;
 }
@@ -108,6 +127,8 @@ static bool is_sound(const struct runtime_image *image)
 	if (!row || image->version[0] != PERL_MAJOR || !image->nr_loops)
 		return false;
 	take_row(row, image->loops, &made);
+	if (!RUNTIME_OWN(const struct sonde_perl, image->known)->interpreter_cop_seqmax)
+		made.interpreter_cop_seqmax = 0;
 	return !memcmp(&made, &image->known, sizeof(made));
 }
 

@@ -23,6 +23,7 @@ struct perl_row {
 	uint16_t minor;
 	uint16_t op_nextstate; /* 0: not known */
 	uint16_t op, curcop, curstackinfo, top_env; /* in struct interpreter */
+	uint16_t cop_seqmax, bytes; /* likewise; its size; 0: not known */
 };
 
 /* NULL: unknown version. */
