@@ -352,6 +352,64 @@ int64_t json_read_i64(struct json_reader *r)
 	return negative ? (int64_t)(0 - value) : (int64_t)value;
 }
 
+#define MAX_EXPONENT 400 /* beyond it a number is 0 or too large */
+
+static int read_exponent(struct json_reader *r)
+{
+	int exponent = 0, sign = 1;
+
+	if (r->pos == r->end || (*r->pos != 'e' && *r->pos != 'E'))
+		return 0;
+	r->pos++;
+	if (r->pos < r->end && (*r->pos == '-' || *r->pos == '+'))
+		sign = *r->pos++ == '-' ? -1 : 1;
+	for (; r->pos < r->end && *r->pos >= '0' && *r->pos <= '9'; r->pos++)
+		exponent = exponent < MAX_EXPONENT ? exponent * 10 + *r->pos - '0' : exponent;
+	return sign * exponent;
+}
+
+/* Reads the digits before and behind the point; *exponent becomes that of the last one that is kept. */
+static uint64_t read_mantissa(struct json_reader *r, int *exponent)
+{
+	bool in_fraction = false;
+	uint64_t value = 0;
+
+	for (; r->pos < r->end && (*r->pos == '.' || (*r->pos >= '0' && *r->pos <= '9')); r->pos++) {
+		if (*r->pos == '.') {
+			in_fraction = true;
+		} else if (value < INT64_MAX / 10) {
+			value = value * 10 + (uint64_t)(*r->pos - '0');
+			*exponent -= in_fraction;
+		} else {
+			*exponent += !in_fraction;
+		}
+	}
+	return value;
+}
+
+int64_t json_read_decimal(struct json_reader *r, int nr_decimals)
+{
+	int exponent = nr_decimals;
+	bool negative, over = false;
+	uint64_t value;
+
+	if (json_peek(r) != '0') {
+		json_fail(r, "a number was expected");
+		return 0;
+	}
+	negative = *r->pos == '-';
+	r->pos += negative;
+	value = read_mantissa(r, &exponent);
+	exponent += read_exponent(r);
+	for (; exponent > 0 && value && !over; exponent--)
+		over = __builtin_mul_overflow(value, 10, &value);
+	for (; exponent < 0 && value; exponent++)
+		value /= 10;
+	if (over || value > INT64_MAX)
+		json_fail(r, "a number is too large");
+	return r->bad ? 0 : negative ? -(int64_t)value : (int64_t)value;
+}
+
 bool json_read_bool(struct json_reader *r)
 {
 	bool value = json_peek(r) == 't';

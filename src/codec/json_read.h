@@ -32,6 +32,9 @@ void json_read_text(struct json_reader *r, struct buffer *ret_text);
 /* Read whole numbers; in quotes also, and there also in hexadecimal ("0x1f"). Return 0 if failed. */
 uint64_t json_read_u64(struct json_reader *r);
 int64_t json_read_i64(struct json_reader *r);
+/* Reads a number with its fraction and exponent, times 10^nr_decimals. What is behind that is left out, as are digits beyond 18. Returns 0
+ * if failed. */
+int64_t json_read_decimal(struct json_reader *r, int nr_decimals);
 bool json_read_bool(struct json_reader *r);
 /* Skips a null, and returns true if there was one. */
 bool json_take_null(struct json_reader *r);

@@ -5,7 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "import/importer.h"
+#include "import/readers.h"
+#include "importer/reading.h"
 
 #define COMM_BYTES 15 /* the kernel keeps no more of a thread's name */
 
@@ -159,6 +160,41 @@ static int take_comm(struct importer *importer, struct line *line, struct profil
 	return 0;
 }
 
+/* Takes the file and the line off the end of "name (file.py:12)", as py-spy writes them, or "name (file.py)". */
+static uint32_t push_name(struct importer *importer, const char *text, size_t size, enum frame_kind kind)
+{
+	const char *open = size && text[size - 1] == ')' ? memrchr(text, '(', size) : NULL, *colon, *end = text + size - 1;
+	struct frame_text frame = { .kind = kind };
+
+	if (kind != FRAME_NATIVE || !open || open < text + 2 || open[-1] != ' ')
+		return import_named(importer, text, size, kind);
+	colon = memrchr(open, ':', (size_t)(end - open));
+	for (const char *digit = colon ? colon + 1 : end; digit < end; digit++) {
+		if (*digit < '0' || *digit > '9' || frame.line > INT32_MAX / 20)
+			return import_named(importer, text, size, kind);
+		frame.line = frame.line * 10 + (uint32_t)(*digit - '0');
+	}
+	if (colon && (colon + 1 == end || colon == open + 1))
+		return import_named(importer, text, size, kind);
+	end = colon ? colon : end;
+	if (!colon && import_kind_of_file(open + 1, (size_t)(end - open - 1)) == FRAME_NATIVE)
+		return import_named(importer, text, size, kind);
+	frame.name = import_string(importer, text, (size_t)(open - 1 - text));
+	frame.file = import_string(importer, open + 1, (size_t)(end - open - 1));
+	return frame.name == PROFILE_NONE || frame.file == PROFILE_NONE ? PROFILE_NONE : reading_location(importer, &frame);
+}
+
+/* Takes "_[k]" off the end and returns its letter: k, the kernel's; others say how code was compiled (j, i, 0, 1); 0: there is none. */
+static char take_suffix(const char *text, size_t *size)
+{
+	char letter = *size > 4 ? text[*size - 2] : 0;
+
+	if (!letter || memcmp(text + *size - 4, "_[", 2) != 0 || text[*size - 1] != ']' || !strchr("kji01", letter))
+		return 0;
+	*size -= 4;
+	return letter;
+}
+
 /* Frames after a lone "-" or "--" are the kernel's, and so are frames that end in "_[k]". */
 static int push_frames(struct importer *importer, const struct line *line)
 {
@@ -172,13 +208,11 @@ static int push_frames(struct importer *importer, const struct line *line)
 		if (pos > line->pos && begins(pos, size, "-") && size <= 2 && pos[size - 1] == '-') {
 			kernel = true;
 		} else {
-			if (size > 4 && !memcmp(pos + size - 4, "_[k]", 4)) {
-				name -= 4;
+			char suffix = take_suffix(pos, &name);
+
+			if (suffix == 'k' || (kernel && kind == FRAME_NATIVE))
 				kind = FRAME_KERNEL;
-			} else if (kernel && kind == FRAME_NATIVE) {
-				kind = FRAME_KERNEL;
-			}
-			err = import_push(importer, import_named(importer, pos, name, kind));
+			err = import_push(importer, push_name(importer, pos, name, kind));
 		}
 		if (err)
 			return err;

@@ -7,8 +7,10 @@
 
 #include "codec/json_read.h"
 #include "codec/protobuf_read.h"
-#include "import/importer.h"
+#include "import/readers.h"
+#include "importer/importer.h"
 #include "perfdata/perf_data.h"
+#include "viewers/viewers.h"
 
 #define TEXT_BYTES	((size_t)1 << 20) /* of one name, label or comment */
 #define BUDGET_PER_BYTE 64
@@ -35,6 +37,11 @@ static int (*const readers[])(struct importer *importer) = {
 	[IMPORT_PERF_SCRIPT] = read_perf_script,
 	[IMPORT_OTLP] = read_otlp,
 	[IMPORT_OTLP_JSON] = read_otlp_json,
+	[IMPORT_JSONL] = read_jsonl,
+	[IMPORT_PAGE] = read_page,
+	[IMPORT_SPEEDSCOPE] = read_speedscope,
+	[IMPORT_CPUPROFILE] = read_cpuprofile,
+	[IMPORT_FIREFOX] = read_firefox,
 };
 
 const char *import_format_name(enum import_format format)
@@ -77,15 +84,65 @@ static int unknown(struct diag *diag, const char *what)
 	return diag_errno(diag, EINVAL, "it is %s; what can be read is:%s (or say --from)", what, all_names);
 }
 
-/* Detects the format by the keys of the outermost object. */
+/* Keys of the outermost object that tell a format together. */
+#define KEY_LIST(X) \
+	X(RECORD, "record") X(SHARED, "shared") X(PROFILES, "profiles") X(NODES, "nodes") X(START, "startTime") \
+	X(META, "meta") X(THREADS, "threads") X(EVENTS, "traceEvents") X(SNAPSHOT, "snapshot") X(HEAD, "head")
+
+#define X(id, key) KEY_##id,
+enum key { KEY_LIST(X) NR_KEYS };
+#undef X
+
+static uint32_t key_bit(const char *key)
+{
+#define X(id, key) key,
+	static const char *const keys[] = { KEY_LIST(X) };
+#undef X
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (!strcmp(key, keys[i]))
+			return 1u << i;
+	}
+	return 0;
+}
+
+/* The format that has all these keys. */
+static int detect_by_keys(uint32_t seen, bool is_whole, struct diag *diag, enum import_format *ret_format)
+{
+#define HAS(a, b) ((seen & (1u << KEY_##a | 1u << KEY_##b)) == (1u << KEY_##a | 1u << KEY_##b))
+	if (HAS(SHARED, PROFILES))
+		*ret_format = IMPORT_SPEEDSCOPE;
+	else if (HAS(META, THREADS))
+		*ret_format = IMPORT_FIREFOX;
+	else if (HAS(NODES, START))
+		*ret_format = IMPORT_CPUPROFILE;
+	else if (HAS(EVENTS, EVENTS))
+		return unknown(diag, "a file of Chrome's trace events, which are no stacks");
+	else if (HAS(SNAPSHOT, NODES))
+		return unknown(diag, "a heap snapshot of V8, which is no profile");
+	else if (HAS(HEAD, START))
+		return unknown(diag, "a CPU profile of a V8 from before 2016");
+	else
+		return unknown(diag, is_whole ? "JSON of a kind that is not known" : "no whole JSON");
+#undef HAS
+	return 0;
+}
+
+/* Detects the format by the keys of the outermost object. Of sonde's lines, each an object, the first one is examined. */
 static int detect_json(const char *bytes, size_t size, struct diag *diag, enum import_format *ret_format)
 {
 	struct json_reader r = json_reader_of(bytes, size);
 	CLEANUP(buffer_done) struct buffer key = BUFFER_INIT(TEXT_BYTES);
+	uint32_t seen = 0;
 
 	for (bool more = json_enter(&r, '{') && json_next_key(&r, &key); more && !key.err; more = json_next_key(&r, &key)) {
 		if (otlp_json_is(key.data, json_peek(&r))) {
 			*ret_format = IMPORT_OTLP_JSON;
+			return 0;
+		}
+		seen |= key_bit(key.data);
+		if (seen == 1u << KEY_RECORD) {
+			*ret_format = IMPORT_JSONL;
 			return 0;
 		}
 		if (!strcmp(key.data, "format")) {
@@ -97,7 +154,36 @@ static int detect_json(const char *bytes, size_t size, struct diag *diag, enum i
 		}
 		json_skip(&r);
 	}
-	return unknown(diag, r.bad ? "no whole JSON" : "JSON of a kind that is not known");
+	return detect_by_keys(seen, !r.bad, diag, ret_format);
+}
+
+/* What is not read, but known by its first bytes. */
+static const struct {
+	const char *begins, *what;
+} strangers[] = {
+	{ "FLR", "a recording of Java's Flight Recorder (JFR): convert it to pprof or folded stacks, e.g. with async-profiler's jfrconv" },
+	{ "Nettrace", "a .NET trace (nettrace): convert it to speedscope with dotnet-trace convert" },
+	{ "go 1.", "an execution trace of Go: go tool trace -pprof=TYPE makes a profile of it" },
+	{ "\x7f" "ELF", "a program (ELF)" },
+	{ "PK\x03\x04", "a zip archive" },
+	{ "SQLite format 3", "an SQLite database" },
+	{ "\x28\xb5\x2f\xfd", "packed with zstd" },
+	{ "\xfd" "7zXZ", "packed with xz" },
+	{ "BZh", "packed with bzip2" },
+	{ "# callgrind format", "a profile of valgrind's callgrind, which has no stacks" },
+	{ "version: 1\ncreator: callgrind", "a profile of valgrind's callgrind, which has no stacks" },
+	{ "desc: ", "a report of valgrind's massif" },
+};
+
+static const char *stranger(const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(strangers); i++) {
+		size_t length = strlen(strangers[i].begins);
+
+		if (size > length && !memcmp(bytes, strangers[i].begins, length))
+			return strangers[i].what;
+	}
+	return NULL;
 }
 
 /* perf script indents frames, and its lines end in ":" or "(file)". Lines of folded stacks end in a number. */
@@ -137,6 +223,25 @@ static int detect_binary(const void *bytes, size_t size, struct diag *diag, enum
 	return unknown(diag, "of no known format");
 }
 
+static bool is_html(const char *text, size_t size)
+{
+	static const char *const begins[] = { "<!doctype", "<html", "<?xml", "<svg" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+		if (size > strlen(begins[i]) && !strncasecmp(text, begins[i], strlen(begins[i])))
+			return true;
+	}
+	return false;
+}
+
+static int detect_html(const char *text, size_t size, struct diag *diag, enum import_format *ret_format)
+{
+	if (!memmem(text, size, PAGE_DATA_BEGINS, strlen(PAGE_DATA_BEGINS)))
+		return unknown(diag, "HTML or XML, and holds no profile of sonde");
+	*ret_format = IMPORT_PAGE;
+	return 0;
+}
+
 int import_detect(const void *bytes, size_t size, struct diag *diag, enum import_format *ret_format)
 {
 	const char *text = bytes;
@@ -148,12 +253,16 @@ int import_detect(const void *bytes, size_t size, struct diag *diag, enum import
 		*ret_format = IMPORT_PERF_DATA;
 		return 0;
 	}
+	if (stranger(text, size))
+		return unknown(diag, stranger(text, size));
 	if (!is_text(text, size))
 		return detect_binary(bytes, size, diag, ret_format);
 	while (at < size && strchr(" \t\r\n", text[at]) && text[at])
 		at++;
 	if (at < size && text[at] == '{')
 		return detect_json(text, size, diag, ret_format);
+	if (is_html(text + at, size - at))
+		return detect_html(text, size, diag, ret_format);
 	*ret_format = is_perf_script(text, size) ? IMPORT_PERF_SCRIPT : IMPORT_FOLDED;
 	return 0;
 }

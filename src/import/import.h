@@ -17,6 +17,11 @@
 	X(PERF_SCRIPT, "perf", "what perf script prints") \
 	X(OTLP, "otlp", "OpenTelemetry profiles, as protocol buffers") \
 	X(OTLP_JSON, "otlp-json", "OpenTelemetry profiles, as JSON") \
+	X(JSONL, "jsonl", "sonde's own, a sample in each line") \
+	X(PAGE, "html", "the page that sonde writes") \
+	X(SPEEDSCOPE, "speedscope", "speedscope's: also of py-spy, rbspy, ...") \
+	X(CPUPROFILE, "cpuprofile", "V8's: node --cpu-prof, Chromium") \
+	X(FIREFOX, "firefox", "the Firefox Profiler's, also of samply") \
 	X(PERF_DATA, "perf-data", "perf record's perf.data, file or stream; with lines, if the files are here")
 
 #define X(id, name, text) IMPORT_##id,

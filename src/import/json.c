@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "codec/json_read.h"
-#include "import/importer.h"
-#include "import/json_account.h"
+#include "import/readers.h"
+#include "importer/json_account.h"
 
 #define JSON_VERSION 2
 #define KEY_BYTES    ((size_t)1 << 20)

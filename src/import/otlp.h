@@ -3,7 +3,7 @@
  * on. Samples refer to a dictionary that follows them, so the dictionary is read first. */
 #pragma once
 #include "codec/protobuf_read.h"
-#include "import/importer.h"
+#include "importer/importer.h"
 
 struct otlp_mapping {
 	uint32_t number, path; /* number: of the profile; path: a string */

@@ -2,6 +2,7 @@
 /* Converts OTLP's JSON into its protocol buffers, which read_otlp reads. So only one reader builds the profile. Field numbers are those of
  * opentelemetry-proto 1.10. */
 #include "import/otlp_json.h"
+#include "import/readers.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "import/importer.h"
+#include "import/readers.h"
 
 #define BOOT_AT_MOST_S	   315360000 /* ten years: smaller times count from boot */
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/pprof.h"
+#include "import/readers.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #pragma once
 #include "base/id_table.h"
 #include "codec/protobuf_read.h"
-#include "import/importer.h"
+#include "importer/importer.h"
 
 /* Field numbers of google/pprof, proto/profile.proto. */
 enum {

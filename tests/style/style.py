@@ -70,7 +70,9 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"show": COMMON | {"frames"},
 	"page": COMMON | {"frames", "formats", "show"},
 	"perfdata": COMMON,
-	"import": COMMON | {"perfdata"},
+	"importer": COMMON,
+	"viewers": COMMON | {"importer"},
+	"import": COMMON | {"importer", "viewers", "perfdata"},
 
 	# layers that combine the stages
 	"programs": COMMON | {"collect", "skeleton"},

@@ -1,78 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sonde reads what it writes without a change. Damaged files are refused with the position. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "codec/protobuf.h"
-#include "output/export.h"
-#include "import/gunzip.h"
-#include "import/import.h"
-#include "made_up_profile.h"
-
-#define MAX_BYTES ((size_t)64 << 20)
-
-static struct buffer write_with(const struct profile *profile, enum export_format format, const struct export_options *options)
-{
-	struct buffer buffer = BUFFER_INIT(MAX_BYTES);
-	struct diag diag = { 0 };
-
-	if (export_write(profile, format, options, &buffer, &diag))
-		fail_msg("%s", diag.text);
-	return buffer;
-}
-
-/* Writes with marks, so that the side of each frame shows. */
-static struct buffer write_as(const struct profile *profile, enum export_format format)
-{
-	return write_with(profile, format, &(struct export_options){ .delimited = true, .annotate = true });
-}
-
-static int try_read(const void *bytes, size_t size, struct profile **ret_profile, struct diag *diag)
-{
-	struct buffer unpacked = BUFFER_INIT(MAX_BYTES);
-	enum import_format format;
-	uint32_t nr_own;
-	int err = 0;
-
-	*ret_profile = profile_new();
-	assert_non_null(*ret_profile);
-	if (import_is_gzip(bytes, size))
-		err = gunzip(bytes, size, &unpacked, diag);
-	else
-		buffer_append(&unpacked, bytes, size);
-	if (!err)
-		err = import_detect(unpacked.data, unpacked.size, diag, &format);
-	if (!err)
-		err = import_read(unpacked.data, unpacked.size, format, *ret_profile, diag, &nr_own);
-	buffer_done(&unpacked);
-	return err;
-}
-
-static struct profile *read_back(const struct buffer *buffer)
-{
-	struct diag diag = { 0 };
-	struct profile *profile;
-
-	if (try_read(buffer->data, buffer->size, &profile, &diag))
-		fail_msg("%s", diag.text);
-	return profile;
-}
-
-static void check_same(const struct profile *a, const struct profile *b, enum export_format format)
-{
-	struct buffer one = write_as(a, format), other = write_as(b, format);
-
-	assert_int_equal(one.size, other.size);
-	assert_memory_equal(one.data, other.data, one.size);
-	buffer_done(&one);
-	buffer_done(&other);
-}
+#include "import_ways.h"
 
 /* Writes a profile in a format and reads it back. In the format `as` both look the same. */
 static void check_way(enum export_format through, enum export_format as)
@@ -178,29 +106,6 @@ static void test_marks_of_waits_keep_sides(void **state)
 	}
 }
 
-static int order_lines(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Lines with equal numbers may change their order. */
-static void sort_lines(struct buffer *text)
-{
-	char *lines[64], *rest = text->data, *line;
-	struct buffer sorted = BUFFER_INIT(MAX_BYTES);
-	size_t nr = 0;
-
-	for (; (line = strsep(&rest, "\n")) && *line; nr++) {
-		assert_true(nr < ARRAY_SIZE(lines));
-		lines[nr] = line;
-	}
-	qsort(lines, nr, sizeof(*lines), order_lines);
-	for (size_t i = 0; i < nr; i++)
-		buffer_printf(&sorted, "%s\n", lines[i]);
-	buffer_done(text);
-	*text = sorted;
-}
-
 static void test_folded_keeps_stacks(void **state)
 {
 	const struct export_options plain = { 0 };
@@ -238,8 +143,9 @@ static void test_folded_of_others(void **state)
 	} cases[] = {
 		{ "sh;main;work 3\nsh;main 1\n", "sh;main 1\nsh;main;work 3\n" },
 		{ "_start;main;work 3\n", "_start;main;work 3\n" },			    /* no thread's name in front */
-		{ "<module> (a.py:1);f (a.py:2) 7\n", "<module> (a.py:1);f (a.py:2) 7\n" }, /* py-spy */
-		{ "java-12/34;java/lang/Thread.run;f_[j] 2\n", "java;java/lang/Thread.run;f_[j] 2\n" },
+		{ "<module> (a.py:1);f (a.py:2) 7\n", "<module> (a.py);f (a.py) 7\n" }, /* py-spy */
+		{ "main.f (a.go:12);operator() (int);g (b:) 7\n", "main.f;operator() (int);g (b:) 7\n" },
+		{ "java-12/34;java/lang/Thread.run;f_[j] 2\n", "java;java/lang/Thread.run;f 2\n" },
 		{ "sh;main;read_[k];vfs_[k] 2\n", "sh;main;-;read_[k];vfs_[k] 2\n" },
 		{ "sh;main;-;read 2\nsh;main;--;read 3\n", "sh;main;-;read_[k] 5\n" },
 		{ "# remark\n\nsh;a b c 2.5\nnonsense\n", "sh;a b c 2\n" },
@@ -525,37 +431,6 @@ static void test_deep_stack(void **state)
 	profile_free(profile);
 	buffer_done(&text);
 	buffer_done(&again);
-}
-
-/* No truncated file and no file with a changed byte does harm. Most truncated files are refused. */
-static void damage(enum export_format format, bool gzipped)
-{
-	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
-	struct buffer packed = write_as(profile, format), whole = BUFFER_INIT(MAX_BYTES);
-	uint32_t nr_refused = 0, nr_tried = 0;
-
-	if (gzipped)
-		assert_int_equal(gunzip(packed.data, packed.size, &whole, NULL), 0);
-	else
-		buffer_append(&whole, packed.data, packed.size);
-	for (size_t i = 1; i < whole.size; i += whole.size / 150 + 1, nr_tried++) {
-		CLEANUP(profile_freep) struct profile *cut = NULL, *changed = NULL;
-		struct diag diag = { 0 };
-		char kept = whole.data[i];
-
-		if (try_read(whole.data, i, &cut, &diag)) {
-			nr_refused++;
-			assert_true(diag.err != 0);
-		}
-		whole.data[i] = (char)~kept;
-		diag.err = 0;
-		if (try_read(whole.data, whole.size, &changed, &diag) < 0)
-			assert_true(diag.err != 0);
-		whole.data[i] = kept;
-	}
-	assert_true(nr_refused > nr_tried * 9 / 10);
-	buffer_done(&packed);
-	buffer_done(&whole);
 }
 
 static void test_damaged(void **state)

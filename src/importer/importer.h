@@ -5,7 +5,8 @@
 #include "base/buffer.h"
 #include "base/reader.h"
 #include "base/u64_map.h"
-#include "import/import.h"
+#include "base/diag.h"
+#include "model/profile.h"
 
 #define IMPORT_MAX_FRAMES 16384 /* of a stack; the kernel side walks as many */
 /* Limit of a text. Each byte of an untrusted file may refer to the same text, and each reference costs a scan of it. */
@@ -25,7 +26,8 @@
 	X(PATTERNS, "patterns of frames to be hidden are left out: all frames are shown") \
 	X(LINES, "lines are no stack with a number and are left out") \
 	X(BOOT, "samples have times since the machine's start, not since 1970: they are kept as they are") \
-	X(PARTS, "numbers are not whole: what is behind the point is left out")
+	X(PARTS, "numbers are not whole: what is behind the point is left out") \
+	X(HISTOGRAMS, "histograms are left out")
 
 #define X(id, text) IMPORT_LOSS_##id,
 enum import_loss { IMPORT_LOSS_LIST(X) IMPORT_LOSS_COUNT };
@@ -50,16 +52,6 @@ struct importer {
 		uint32_t key, field;
 	} fields[IMPORT_NR_KNOWN_KEYS]; /* meaning of a label key (a string), cached at key modulo the size; unused: "", no meaning */
 };
-
-/* The readers, one per format. Each reads all of importer->bytes into importer->profile. 0, -EBADMSG, -EFBIG or -ENOMEM. */
-MUST_CHECK int read_pprof(struct importer *importer);
-MUST_CHECK int read_folded(struct importer *importer);
-MUST_CHECK int read_json(struct importer *importer);
-MUST_CHECK int read_perf_script(struct importer *importer);
-MUST_CHECK int read_otlp(struct importer *importer);
-MUST_CHECK int read_otlp_json(struct importer *importer);
-/* Is it OTLP's JSON, if the outermost object has this key with a value that begins with `bracket`? */
-bool otlp_json_is(const char *key, char bracket);
 
 /* Number of bytes of a text that are kept; counts a text that is cut. */
 size_t import_text_size(struct importer *importer, const char *text, size_t size);

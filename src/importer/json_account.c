@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/json_account.h"
+#include "importer/json_account.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/importer.h"
+#include "importer/importer.h"
 
 #include <errno.h>
 #include <string.h>
