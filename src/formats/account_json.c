@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/account_json.h"
 
+static void write_sides(struct json *json, const struct account_side sides[2])
+{
+	json_key(json, "sides");
+	json_open(json, '[');
+	for (int i = 0; i < 2; i++) {
+		json_open(json, '{');
+		json_key_text(json, "name", sides[i].name);
+		json_key_u64(json, "all", sides[i].all);
+		json_key_u64(json, "nr_samples", sides[i].nr_samples);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void write_run(struct json *json, const struct account *account)
 {
 	json_key_text(json, "command_line", account->command_line);
@@ -13,6 +27,8 @@ static void write_run(struct json *json, const struct account *account)
 	json_key_u64(json, "start_unix_ns", account->start_unix_ns);
 	json_key_u64(json, "duration_ns", account->duration_ns);
 	json_key_u64(json, "nr_cpus", account->nr_cpus);
+	if (account->sides[0].all)
+		write_sides(json, account->sides);
 }
 
 static void write_reasons(struct json *json, const struct account *account)

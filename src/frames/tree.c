@@ -104,12 +104,15 @@ static uint32_t add_stack(struct builder *builder, uint32_t node, uint32_t stack
 }
 
 /* Adds a sample. Returns the node it ends in, or PROFILE_NONE. */
-static uint32_t add_sample(struct builder *builder, const struct profile_sample *sample, bool threads)
+static uint32_t add_sample(struct builder *builder, const struct profile_sample *sample, uint32_t process_name, bool threads)
 {
-	struct tree_frame process = { .name = sample->comm, .path = PROFILE_EMPTY_STRING, .kind = TREE_PROCESS };
+	struct tree_frame process = { .name = process_name, .path = PROFILE_EMPTY_STRING, .kind = TREE_PROCESS };
+	struct tree_frame comm = { .name = sample->comm, .path = PROFILE_EMPTY_STRING, .kind = TREE_COMM };
 	struct tree_frame thread = { .name = sample->tid, .path = PROFILE_EMPTY_STRING, .kind = TREE_THREAD };
 	uint32_t node = add_node(builder, 0, add_frame(builder, process));
 
+	if (sample->comm != process_name && node != PROFILE_NONE)
+		node = add_node(builder, node, add_frame(builder, comm));
 	if (threads && node != PROFILE_NONE)
 		node = add_node(builder, node, add_frame(builder, thread));
 	if (node != PROFILE_NONE)
@@ -127,7 +130,7 @@ static void builder_done(struct builder *builder)
 	free(builder->frame_of);
 }
 
-int tree_build(const struct profile *profile, bool threads, struct tree *ret_tree)
+int tree_build(const struct profile *profile, const uint32_t *processes, bool threads, struct tree *ret_tree)
 {
 	struct tree_frame all = { .name = PROFILE_EMPTY_STRING, .path = PROFILE_EMPTY_STRING, .kind = TREE_ALL };
 	CLEANUP(builder_done) struct builder builder = { .profile = profile };
@@ -137,7 +140,7 @@ int tree_build(const struct profile *profile, bool threads, struct tree *ret_tre
 	if (!builder.frame_of || !builder.tree.leaves || add_node(&builder, 0, add_frame(&builder, all)) == PROFILE_NONE)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < profile_nr_samples(profile); i++) {
-		builder.tree.leaves[i] = add_sample(&builder, profile_sample_at(profile, i), threads);
+		builder.tree.leaves[i] = add_sample(&builder, profile_sample_at(profile, i), processes[i], threads);
 		if (builder.tree.leaves[i] == PROFILE_NONE)
 			return -ENOMEM;
 	}

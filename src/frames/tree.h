@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree: a profile's stacks as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes with equal
- * names are one. A frame is (name, file, kind): the same name in two files is two frames. */
+/* tree: a profile's stacks as a call tree: all > process name > (thread name >) (thread >) user frames > kernel frames, root first.
+ * Processes with equal names are one, and so are threads. A thread whose name is its process's has no frame of its own for it. A frame is
+ * (name, file, kind): the same name in two files is two frames. */
 #pragma once
 #include "model/profile.h"
 
 /* Continues enum frame_kind. */
-enum { TREE_ALL = FRAME_KIND_COUNT, TREE_PROCESS, TREE_THREAD };
+enum { TREE_ALL = FRAME_KIND_COUNT, TREE_PROCESS, TREE_THREAD, TREE_COMM, TREE_KIND_COUNT };
 
 struct tree_frame {
 	uint32_t name; /* a string; of TREE_THREAD: the tid */
@@ -32,6 +33,6 @@ struct tree {
 	uint32_t nr_frames, nr_nodes;
 };
 
-/* 0 or -ENOMEM. */
-MUST_CHECK int tree_build(const struct profile *profile, bool threads, struct tree *ret_tree);
+/* `processes`: by sample, the name of its process (a string). 0 or -ENOMEM. */
+MUST_CHECK int tree_build(const struct profile *profile, const uint32_t *processes, bool threads, struct tree *ret_tree);
 void tree_done(struct tree *tree);

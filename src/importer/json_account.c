@@ -177,6 +177,29 @@ static void take_runtimes(const struct in *in, struct account *account)
 	}
 }
 
+static void take_sides(const struct in *in, struct account *account)
+{
+	uint32_t nr = 0;
+
+	for (json_enter(in->r, '['); json_next(in->r); nr++) {
+		struct account_side other, *side = nr < ARRAY_SIZE(account->sides) ? &account->sides[nr] : &other;
+
+		for (json_enter(in->r, '{'); !in->key->err && json_next_key(in->r, in->key);) {
+			if (!strcmp(in->key->data, "all")) {
+				side->all = json_read_u64(in->r);
+			} else if (!strcmp(in->key->data, "nr_samples")) {
+				side->nr_samples = json_read_u64(in->r);
+			} else if (!strcmp(in->key->data, "name")) {
+				json_read_text(in->r, in->text);
+				if (!in->text->err)
+					snprintf(side->name, sizeof(side->name), "%s", in->text->data);
+			} else {
+				json_skip(in->r);
+			}
+		}
+	}
+}
+
 static void take_waits(const struct in *in, struct account *account)
 {
 	static const struct {
@@ -216,6 +239,8 @@ void json_account(struct json_reader *r, struct buffer *key, struct buffer *text
 			take_counts(&in, account->runtime_stopped, SONDE_RUNTIME_STOP_COUNT, runtime_stop_at);
 		else if (!strcmp(key->data, "waits"))
 			take_waits(&in, account);
+		else if (!strcmp(key->data, "sides"))
+			take_sides(&in, account);
 		else if (!strcmp(key->data, "runtimes"))
 			take_runtimes(&in, account);
 		else if (!strcmp(key->data, "audit_not_comparable"))

@@ -64,6 +64,13 @@ struct account_counts {
 	uint64_t unwind_evicted, unwind_reloaded, unwind_cached;
 };
 
+/* One side of a difference. Both sides' values are scaled to the larger sum. */
+struct account_side {
+	char name[256];      /* of its file; "": not known */
+	uint64_t all;        /* its sum of values; 0: this is not a difference */
+	uint64_t nr_samples; /* that they come from; 0: not known */
+};
+
 struct account {
 	/* requested */
 	char command_line[512];  /* sonde's own arguments, blanks between them */
@@ -75,6 +82,7 @@ struct account {
 	char host[64], kernel[64];
 	uint64_t start_unix_ns, duration_ns;
 	uint32_t nr_cpus;        /* sampled */
+	struct account_side sides[2]; /* before and after */
 	bool has_waits;          /* waits were requested */
 	union {
 		struct account_counts counts;

@@ -30,6 +30,11 @@
 /* Stands at the leaf end of a waiting thread's stack. Beyond it are the frames of the waker, from its leaf on, then a mark with its
  * name. */
 #define PROFILE_WAKER "--"
+#define PROFILE_INTERRUPT "[interrupt]" /* replaces the waker's name if an interrupt ended the wait */
+/* The states of all the threads' time (wall), at the root end. */
+#define PROFILE_ON_CPU "[on-cpu]"
+#define PROFILE_RUNNABLE "[runnable]"
+#define PROFILE_BLOCKED "[blocked: %s]" /* the kind of wait */
 
 enum frame_kind {
 	FRAME_NATIVE,

@@ -170,7 +170,7 @@ int wait_stack_join(struct profile *profile, const struct profile_sample *waker,
 	uint32_t *stack = leaf_stack(profile, sample);
 
 	append_mark(&joining, !waker			    ? WAIT_STACK_NO_WAKER
-			      : !waker->tgid && !waker->tid ? WAIT_STACK_INTERRUPT
+			      : !waker->tgid && !waker->tid ? PROFILE_INTERRUPT
 							    : profile_string_text(profile, waker->comm));
 	if (waker) {
 		append_stack(&joining, waker->user_stack, true);

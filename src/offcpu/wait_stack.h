@@ -8,8 +8,7 @@
 #include "model/wait_kind.h"
 #include "stacks/stack_builder.h"
 
-#define WAIT_STACK_INTERRUPT "[interrupt]"       /* replaces the thread's name if an interrupt ended the wait */
-#define WAIT_STACK_NO_WAKER "[waker not known]"  /* the waker's record was lost */
+#define WAIT_STACK_NO_WAKER "[waker not known]" /* the waker's record was lost */
 
 /* A cache of kinds of waits: equal ones are looked up once. Zeros are an empty one. */
 struct wait_kinds {

@@ -94,8 +94,8 @@ int wall_sum(struct wall *wall, struct stack_builder *builder, const struct wait
 	err = wait_stack_make(&wall->kinds, builder, wall->profile, key, entry->user_stack, sum->nr_waits, &stacks, &kind);
 	if (err)
 		return err;
-	snprintf(root, sizeof(root), WALL_BLOCKED, wait_kind_name(kind));
-	err = add(wall, &thread, &stacks, WALL_RUNNABLE, queued_ns);
+	snprintf(root, sizeof(root), PROFILE_BLOCKED, wait_kind_name(kind));
+	err = add(wall, &thread, &stacks, PROFILE_RUNNABLE, queued_ns);
 	return err ? err : add(wall, &thread, &stacks, root, sum->off_ns - queued_ns);
 }
 
@@ -112,7 +112,7 @@ static int add_share(void *arg, const struct wall_thread *thread, uint32_t numbe
 		sample = samples_at(wall->samples, number);
 		err = stack_builder_sample(wall->builder, &sample->key.ids, sample->count, &stacks);
 	}
-	return err ? err : add(wall, thread, &stacks, WALL_ON_CPU, running_ns);
+	return err ? err : add(wall, thread, &stacks, PROFILE_ON_CPU, running_ns);
 }
 
 int wall_finish(struct wall *wall, struct stack_builder *builder, const struct samples *samples)

@@ -12,10 +12,7 @@
 #include "stacks/stack_builder.h"
 #include "stacks/wait_sums.h"
 
-#define WALL_ON_CPU "[on-cpu]"
-#define WALL_RUNNABLE "[runnable]"
-#define WALL_BLOCKED "[blocked: %s]"      /* the kind of wait */
-#define WALL_NO_SAMPLE "[not sampled]"    /* the stack of a thread that was on a CPU but was not met by a tick there */
+#define WALL_NO_SAMPLE "[not sampled]" /* the stack of a thread that was on a CPU but was not met by a tick there */
 
 struct wall;
 /* Sets the value type of the profile, which is borrowed until wall_free. kernel_stacks: the report has them. NULL: no memory. */

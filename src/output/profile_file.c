@@ -231,6 +231,7 @@ int sonde_profile_read(struct sonde_profile *profile, const char *path, const st
 		return fail(profile, SONDE_EXIT_FAILED, err, "read", path);
 	}
 	profile_close(profile->profile);
+	snprintf(profile->name, sizeof(profile->name), "%s", path);
 	return 0;
 }
 

@@ -15,6 +15,7 @@ struct sonde_profile {
 	int exit_code;
 	struct diff diff;        /* of sonde_profile_diff; its profile is the one above */
 	struct buffer text;      /* returned by sonde_profile_show */
+	char name[256];          /* of the file it was read from */
 	uint64_t nr_bytes;       /* size of the files it was read from; 0: a perf recording from a pipe */
 	bool histograms_alone;   /* it will never have samples */
 	uint32_t nr_reported_notes;  /* notes of the account returned by sonde_profile_warning, and notes from the file itself */

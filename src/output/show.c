@@ -91,6 +91,12 @@ int sonde_profile_show(struct sonde_profile *profile, const struct sonde_show_op
 	return 0;
 }
 
+static void name_sides(struct account *account, const char *before, const char *after)
+{
+	snprintf(account->sides[0].name, sizeof(account->sides[0].name), "%s", before);
+	snprintf(account->sides[1].name, sizeof(account->sides[1].name), "%s", after);
+}
+
 int sonde_profile_diff(struct sonde_profile *after, const struct sonde_profile *before, const char *value)
 {
 	struct diff diff;
@@ -107,6 +113,7 @@ int sonde_profile_diff(struct sonde_profile *after, const struct sonde_profile *
 		return diag_errno(&after->diag, -err, "no memory for the difference");
 	}
 	profile_file_forget(after);
+	name_sides(profile_account(diff.profile), before->name, after->name);
 	profile_close(diff.profile);
 	after->profile = diff.profile;
 	after->nr_bytes += before->nr_bytes;

@@ -7,17 +7,19 @@
 
 #include "base/number.h"
 #include "base/u64_map.h"
+#include "page/process_names.h"
 
 struct builder {
 	const struct profile *profile;
+	const uint32_t *processes;
 	struct view view;
 	struct u64_map thread_index, sample_index;
 };
 
 /* Returns the thread's index, or PROFILE_NONE: no memory. */
-static uint32_t add_thread(struct builder *builder, const struct profile_sample *sample)
+static uint32_t add_thread(struct builder *builder, const struct profile_sample *sample, uint32_t process)
 {
-	struct view_thread thread = { .comm = sample->comm, .tgid = sample->tgid, .tid = sample->tid };
+	struct view_thread thread = { .comm = sample->comm, .process = process, .tgid = sample->tgid, .tid = sample->tid };
 	uint64_t hash = hash_bytes(&thread, sizeof(thread), 0);
 	uint32_t cursor = 0, *found;
 
@@ -38,7 +40,7 @@ static int add_sample(struct builder *builder, uint32_t number)
 	uint64_t key;
 	uint32_t *found;
 
-	sample.thread = add_thread(builder, from);
+	sample.thread = add_thread(builder, from, builder->processes[number]);
 	if (sample.thread == PROFILE_NONE)
 		return -ENOMEM;
 	memcpy(sample.values, from->values, sizeof(sample.values));
@@ -75,9 +77,10 @@ static void builder_done(struct builder *builder)
 
 int view_build(const struct profile *profile, bool threads, struct view *ret_view)
 {
-	CLEANUP(builder_done) struct builder builder = { .profile = profile };
+	CLEANUP(freep) uint32_t *processes = process_names(profile);
+	CLEANUP(builder_done) struct builder builder = { .profile = profile, .processes = processes };
 	size_t nr_samples = profile_nr_samples(profile);
-	int err = tree_build(profile, threads, &builder.view.tree);
+	int err = processes ? tree_build(profile, processes, threads, &builder.view.tree) : -ENOMEM;
 
 	if (err)
 		return err;

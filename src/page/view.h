@@ -6,7 +6,7 @@
 #include "frames/tree.h"
 
 struct view_thread {
-	uint32_t comm, tgid, tid; /* comm: a string */
+	uint32_t comm, process, tgid, tid; /* comm, process: strings */
 };
 
 struct view_sample {

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "formats/account_json.h"
+#include "frames/mark_kind.h"
 #include "page/view.h"
 #include "show/histogram_text.h"
 
@@ -33,18 +34,29 @@ static void open_column(struct writer *writer, const char *name)
 
 static const char *kind_name(uint32_t kind)
 {
-	if (kind == TREE_ALL)
-		return "all";
-	if (kind == TREE_PROCESS)
-		return "process";
-	return kind == TREE_THREAD ? "thread" : frame_kind_name(kind);
+	static const char *const levels[] = { [TREE_ALL - FRAME_KIND_COUNT] = "all",
+					      [TREE_PROCESS - FRAME_KIND_COUNT] = "process",
+					      [TREE_THREAD - FRAME_KIND_COUNT] = "thread",
+					      [TREE_COMM - FRAME_KIND_COUNT] = "comm" };
+
+	if (kind >= TREE_KIND_COUNT)
+		return mark_kind_name(kind - TREE_KIND_COUNT);
+	return kind >= FRAME_KIND_COUNT ? levels[kind - FRAME_KIND_COUNT] : frame_kind_name(kind);
+}
+
+/* Marks that do not say that something is missing have kinds of their own, behind those of the tree. */
+static uint32_t kind_of(const struct writer *writer, const struct tree_frame *frame)
+{
+	enum mark_kind kind = frame->kind == FRAME_MARK ? mark_kind_of(profile_string_text(writer->profile, frame->name)) : MARK_CUT;
+
+	return kind == MARK_CUT ? frame->kind : TREE_KIND_COUNT + kind;
 }
 
 /* A kind's number is its index in this list. */
 static void write_kinds(struct writer *writer)
 {
 	open_column(writer, "kinds");
-	for (uint32_t kind = 0; kind <= TREE_THREAD; kind++)
+	for (uint32_t kind = 0; kind < TREE_KIND_COUNT + MARK_KIND_COUNT; kind++)
 		json_text(writer->json, kind_name(kind));
 	json_close(writer->json, ']');
 }
@@ -85,8 +97,10 @@ static void write_strings(struct writer *writer)
 		use_string(writer, frame->path);
 		use_string(writer, writer->view->tree.sources[i].file);
 	}
-	for (uint32_t i = 0; i < writer->view->nr_threads; i++)
+	for (uint32_t i = 0; i < writer->view->nr_threads; i++) {
 		use_string(writer, writer->view->threads[i].comm);
+		use_string(writer, writer->view->threads[i].process);
+	}
 	json_close(writer->json, ']');
 }
 
@@ -107,7 +121,7 @@ static void write_frames(struct writer *writer)
 	COLUMN(writer, "name", tree->nr_frames,
 	       tree->frames[i].kind == TREE_THREAD ? tree->frames[i].name : writer->numbers[tree->frames[i].name] - 1);
 	COLUMN(writer, "path", tree->nr_frames, writer->numbers[tree->frames[i].path] - 1);
-	COLUMN(writer, "kind", tree->nr_frames, tree->frames[i].kind);
+	COLUMN(writer, "kind", tree->nr_frames, kind_of(writer, &tree->frames[i]));
 	COLUMN(writer, "file", tree->nr_frames, writer->numbers[tree->sources[i].file] - 1);
 	COLUMN(writer, "line", tree->nr_frames, tree->sources[i].line);
 	json_close(writer->json, '}');
@@ -140,6 +154,7 @@ static void write_threads(struct writer *writer)
 	json_key(writer->json, "threads");
 	json_open(writer->json, '{');
 	COLUMN(writer, "comm", view->nr_threads, writer->numbers[view->threads[i].comm] - 1);
+	COLUMN(writer, "process", view->nr_threads, writer->numbers[view->threads[i].process] - 1);
 	COLUMN(writer, "tgid", view->nr_threads, view->threads[i].tgid);
 	COLUMN(writer, "tid", view->nr_threads, view->threads[i].tid);
 	json_close(writer->json, '}');

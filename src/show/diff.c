@@ -328,9 +328,13 @@ static int make(struct merge *merge, const struct profile *before, const struct 
 		return err;
 	sum_up(merge->to, sums);
 	for (int side = 0; side < 2; side++) {
+		struct account_side *known = &profile_account(merge->to)->sides[side];
+
 		if (sums[side] <= 0 || sums[side] == INT64_MAX)
 			return diag_errno(diag, ENODATA, "the profile %s has no samples that could be compared", side ? "after" : "before");
 		diff->all[side] = sums[side];
+		known->all = (uint64_t)sums[side];
+		known->nr_samples = sums[NR_BEFORE + side] > 0 ? (uint64_t)sums[NR_BEFORE + side] : 0;
 		diff->units_per_sample[side] = sums[NR_BEFORE + side] > 0 ? (double)sums[side] / (double)sums[NR_BEFORE + side] : 0;
 	}
 	snprintf(diff->type, sizeof(diff->type), "%s", text_of_value(after, profile_find_value(after, value), false));

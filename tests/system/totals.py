@@ -228,7 +228,7 @@ def of_html(recording):
 		names = []
 		while nodes["up"][node]:
 			frame = nodes["frame"][node]
-			if view["kinds"][frames["kind"][frame]] not in ("all", "process", "thread"):
+			if view["kinds"][frames["kind"][frame]] not in ("all", "process", "thread", "comm"):
 				names.append(view["strings"][frames["name"][frame]])
 			node -= nodes["up"][node]
 		totals.add(names, value)

@@ -2,6 +2,10 @@
 // Derives trees and tables from a profile: the filtered call tree, the callers and callees of a function, sums per function.
 'use strict';
 
+const NOT_FUNCTIONS = ['all', 'process', 'thread', 'comm', 'idle'];
+const NO_CODE = [...NOT_FUNCTIONS, 'mark', 'missed', 'running', 'ready', 'blocked', 'wait', 'waker'];
+const SUMS = ['self', 'before', 'after'];
+
 // Builds a tree node by node: equal (parent, frame) are one node.
 class TreeBuilder {
 	constructor(profile, rootFrame) {
@@ -23,52 +27,49 @@ class TreeBuilder {
 			this.frame.push(frame);
 			this.minLine.push(0);
 			this.maxLine.push(0);
-			for (const sums of Object.values(this.sums))
-				sums.push(0);
+			for (const name of SUMS)
+				this.sums[name].push(0);
 			this.index.set(key, node);
 		}
 		return node;
 	}
 
 	add(node, from, sums, at) {
-		for (const [name, values] of Object.entries(this.sums))
-			values[node] += sums[name] ? sums[name][at] : 0;
+		for (const name of SUMS)
+			this.sums[name][node] += sums[name] ? sums[name][at] : 0;
 		if (from.minLine.length && from.minLine[at]) {
 			this.minLine[node] = Math.min(this.minLine[node] || Infinity, from.minLine[at]);
 			this.maxLine[node] = Math.max(this.maxLine[node], from.maxLine[at]);
 		}
 	}
 
-	tree(isDiff) {
-		return new Tree(this.profile, {
-			parent: Uint32Array.from(this.parent), frame: Uint32Array.from(this.frame), self: Float64Array.from(this.sums.self),
-			before: isDiff ? Float64Array.from(this.sums.before) : null, after: isDiff ? Float64Array.from(this.sums.after) : null,
+	nodes({ before, isLarger }) {
+		return {
+			parent: Uint32Array.from(this.parent), frame: Uint32Array.from(this.frame), self: Float64Array.from(this.sums.self), isLarger,
+			before: before && Float64Array.from(this.sums.before), after: before && Float64Array.from(this.sums.after),
 			minLine: Uint32Array.from(this.minLine), maxLine: Uint32Array.from(this.maxLine),
-		});
+		};
+	}
+
+	tree(like) {
+		return new Tree(this.profile, this.nodes(like));
 	}
 }
 
-// choice: { value, threads, range, hidden }. Frames of hidden[kind] are left out of the stacks; samples that end in them go to the caller.
-function callTree(profile, choice) {
-	const sums = {
-		self: profile.sums(choice.value, choice),
+// choice: { value, threads, range, hidden, chips }. Of a difference, value 2 is the larger of both sides.
+function callTree(profile, choice, isIdleOpen) {
+	let nodes = {
+		parent: profile.parent, frame: profile.frame, minLine: profile.minLine, maxLine: profile.maxLine, isLarger: profile.isDiff && choice.value > 1,
+		self: profile.sums(Math.min(choice.value, profile.values.length - 1), choice),
 		before: profile.isDiff ? profile.sums(0, choice) : null,
 		after: profile.isDiff ? profile.sums(1, choice) : null,
 	};
-	const { parent, frame, minLine, maxLine } = profile;
 
-	if (!choice.hidden.some(Boolean))
-		return new Tree(profile, { parent, frame, minLine, maxLine, ...sums });
-	const builder = new TreeBuilder(profile, frame[0]), image = new Uint32Array(profile.nr);
-
-	for (let i = 0; i < profile.nr; i++) {
-		const isHidden = choice.hidden[profile.frameKind[frame[i]]];
-
-		if (i)
-			image[i] = isHidden ? image[parent[i]] : builder.child(image[parent[i]], frame[i]);
-		builder.add(image[i], isHidden ? { minLine: [] } : profile, sums, i);
-	}
-	return builder.tree(profile.isDiff);
+	if (choice.hidden.some(Boolean))
+		nodes = mergeFrames(profile, nodes, profile.frameKind.map(kind => choice.hidden[kind] ? 1 : 0));
+	for (const chip of choice.chips)
+		nodes = CHIPS[chip.does].apply(profile, nodes, framesOf(profile, chip));
+	return new Tree(profile, nodes, profile.idle && !isIdleOpen ? profile.frame[profile.idle] : -1);
 }
 
 // Each node's own sums. addUp has turned before and after of a laid-out tree into totals, so the children are subtracted again.
@@ -98,7 +99,7 @@ function calleesOf(tree, frame) {
 		image[i] = above < 0 ? 0 : builder.child(above, tree.frame[i]);
 		builder.add(image[i], tree, own, i);
 	}
-	return builder.tree(Boolean(tree.before));
+	return builder.tree(tree);
 }
 
 // The callers of a function, the nearest first. Each outermost call counts once, so both graphs are as wide as the function's total.
@@ -117,13 +118,13 @@ function callersOf(tree, frame) {
 			node = builder.child(node, tree.frame[at]);
 		builder.add(node, { minLine: [] }, sums, i);
 	}
-	return builder.tree(Boolean(tree.before));
+	return builder.tree(tree);
 }
 
 // Self and total per frame; a function that calls itself counts once.
 function functionsOf(tree) {
 	const sums = new Map(), onPath = new Uint32Array(tree.profile.nrFrames);
-	const notFunctions = new Set(['all', 'process', 'thread']);
+	const own = ownSums(tree), isNone = tree.profile.kinds.map(kind => NOT_FUNCTIONS.includes(kind));
 	const open = tree.nr ? [0] : [];
 
 	while (open.length) {
@@ -138,13 +139,17 @@ function functionsOf(tree) {
 		open.push(~node);
 		for (let child = tree.firstChild[node]; child; child = tree.nextSibling[child])
 			open.push(child);
-		if (notFunctions.has(tree.kind(node)) || (!tree.total[node] && !tree.width[node] && !(tree.before && tree.before[node])))
+		if (isNone[tree.profile.frameKind[frame]] || (!tree.total[node] && !tree.width[node] && !(tree.before && tree.before[node])))
 			continue;
 		let row = sums.get(frame);
 
 		if (!row)
-			sums.set(frame, row = { frame, node, self: 0, total: 0, before: 0, after: 0 });
+			sums.set(frame, row = { frame, node, self: 0, total: 0, before: 0, after: 0, selfBefore: 0, selfAfter: 0 });
 		row.self += tree.self[node];
+		if (tree.before) {
+			row.selfBefore += own.before[node];
+			row.selfAfter += own.after[node];
+		}
 		if (isOutermost) {
 			row.total += tree.total[node];
 			row.before += tree.before ? tree.before[node] : 0;

@@ -37,6 +37,21 @@ class Filters {
 		return this.on.includes(0) ? this.on : null;
 	}
 
+	// Shows these threads alone.
+	only(threads) {
+		this.on.fill(0);
+		threads.forEach(thread => this.on[thread] = 1);
+		this.list();
+		this.listener.changed();
+	}
+
+	restore(value, isOn, isHidden) {
+		this.value = value;
+		this.on.forEach((_, thread) => this.on[thread] = isOn(thread) ? 1 : 0);
+		this.hidden = this.hidden.map((_, kind) => isHidden(kind));
+		this.list();
+	}
+
 	clear() {
 		this.on.fill(1);
 		this.hidden.fill(false);
@@ -44,8 +59,8 @@ class Filters {
 	}
 
 	setAll(on) {
-		for (const process of this.listed || [])
-			process.threads.forEach(thread => this.on[thread] = on ? 1 : 0);
+		for (const program of this.listed || [])
+			program.threads.forEach(thread => this.on[thread] = on ? 1 : 0);
 		this.list();
 		this.listener.changed();
 	}
@@ -73,36 +88,48 @@ class Filters {
 		return item;
 	}
 
+	// Programs; in them their processes, if there are several or several threads; in these their threads.
 	list() {
 		const { profile } = this, sums = profile.threadSums(this.value), wanted = $('process-find').value.toLowerCase();
-		const sum = threads => threads.reduce((total, thread) => total + sums[thread], 0);
-		const fits = process => !wanted || `${process.name} ${process.tgid}`.toLowerCase().includes(wanted) ||
-			process.threads.some(thread => `${profile.threads[thread].name} ${profile.threads[thread].tid}`.toLowerCase().includes(wanted));
+		const sum = threads => threads.reduce((total, thread) => total + sums[thread], 0), most = (a, b) => sum(b.threads) - sum(a.threads);
+		const has = text => !wanted || text.toLowerCase().includes(wanted);
+		const fits = program => has(program.name) || program.threads.some(thread => {
+			const { name, tgid, tid } = profile.threads[thread];
+
+			return has(`${name} ${tgid} ${tid}`);
+		});
+		const add = (list, label, threads) => {
+			const item = list.appendChild(element('li'));
+
+			item.append(this.box(short(label), sum(threads), threads));
+			return item.appendChild(element('ul'));
+		};
+		const top = element('ul');
 
 		this.whole = sum(profile.threads.map((_, i) => i));
-		this.listed = profile.processes.filter(fits).sort((a, b) => sum(b.threads) - sum(a.threads));
-		$('process-list').replaceChildren(...this.listed.slice(0, MAX_LISTED).flatMap(process => {
-			const item = element('li'), inner = element('ul');
+		this.listed = profile.programs.filter(fits).sort(most);
+		for (const program of this.listed.slice(0, MAX_LISTED)) {
+			const processes = [...program.processes.values()].sort(most).slice(0, MAX_LISTED), isOne = processes.length === 1;
+			const inner = add(top, `${program.name}${isOne ? `  ${processes[0].tgid || ''}` : `  (${count.format(program.processes.size)} processes)`}`, program.threads);
 
-			item.append(this.box(`${short(process.name)}${process.tgid ? `  ${process.tgid}` : ''}`, sum(process.threads), process.threads));
-			if (process.threads.length > 1)
-				item.append(inner);
-			for (const thread of process.threads.slice().sort((a, b) => sums[b] - sums[a]).slice(0, MAX_LISTED)) {
-				const { name, tid } = profile.threads[thread];
+			for (const { tgid, threads } of processes) {
+				const list = isOne ? inner : add(inner, `${program.name}  ${tgid || ''}`, threads);
 
-				inner.appendChild(element('li')).append(this.box(`${short(name)}${tid ? `  ${tid}` : ''}`, sums[thread], [thread]));
+				for (const thread of threads.length > 1 ? threads.slice().sort((a, b) => sums[b] - sums[a]).slice(0, MAX_LISTED) : [])
+					add(list, `${profile.threads[thread].name}  ${profile.threads[thread].tid || ''}`, [thread]);
 			}
-			return [item];
-		}));
+		}
+		$('process-list').replaceChildren(...top.children);
 		$('process-more').textContent = this.listed.length > MAX_LISTED ? `${count.format(this.listed.length - MAX_LISTED)} more: type to find them` : '';
 		this.tell();
 	}
 
 	tell() {
-		const { profile } = this, shown = profile.processes.filter(process => process.threads.some(thread => this.on[thread])).length;
+		const { profile } = this, all = plural(profile.nrProcesses, 'process', 'processes');
+		const shown = profile.programs.reduce((nr, program) =>
+			nr + [...program.processes.values()].filter(process => process.threads.some(thread => this.on[thread])).length, 0);
 
-		$('processes').querySelector('summary').textContent = this.threads() ?
-			`${count.format(shown)} of ${plural(profile.processes.length, 'process', 'processes')}` : plural(profile.processes.length, 'process', 'processes');
+		$('processes').querySelector('summary').textContent = this.threads() ? `${count.format(shown)} of ${all}` : all;
 	}
 
 	// The kinds that occur, as switches that are also the legend.
@@ -113,7 +140,7 @@ class Filters {
 			const button = element('button', '', 'kind'), swatch = element('canvas'), context = swatch.getContext('2d');
 
 			swatch.width = swatch.height = 20;
-			context.fillStyle = colourOf(themeName, kind, '');
+			context.fillStyle = css(colourOf(themeName, kind, ''));
 			context.fillRect(0, 0, 20, 20);
 			if (kindOf(kind).striped) {
 				context.fillStyle = context.createPattern(stripesOf(theme), 'repeat');

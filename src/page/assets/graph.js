@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One graph: a painter with mouse, keyboard, zoom and history. For screen readers there is also a tree of elements around the selected
+// One graph: a painter with mouse, keyboard and zoom. For screen readers there is also a tree of elements around the selected
 // frame.
 'use strict';
 
@@ -8,7 +8,8 @@ const MAX_ITEMS = 24; // siblings and children in the tree for screen readers
 const MIN_FRAME = 40; // pixels: "next" zooms to a selected frame that is narrower
 
 class Graph {
-	// listener: { select(graph, node), hover(graph, node, event), sandwich(frame), describe(tree, node) }
+	// listener: { select(graph, node), hover(graph, node, event), sandwich(frame), describe(tree, node), zoomed(), moved(), opened(), back(),
+	// menu(graph, node, x, y), chip(does, frame) }
 	constructor(holder, label, listener) {
 		this.listener = listener;
 		this.scroller = holder.appendChild(element('div', '', 'scroller'));
@@ -31,13 +32,37 @@ class Graph {
 		const old = this.painter.tree, was = this.painter;
 		const zoomed = old && was.zoomed ? old.path(was.zoomed) : [], selected = old && was.selected > 0 ? old.path(was.selected) : null;
 
-		this.history = [];
 		this.tree = tree;
 		this.painter.setTree(tree);
 		if (zoomed.length && old.profile === tree.profile && old.frame[0] === tree.frame[0])
-			this.painter.zoomed = tree.follow(zoomed);
+			this.painter.zoomed = this.drawn(tree.follow(zoomed), 0);
 		this.painter.look(tree.start[this.painter.zoomed], tree.end(this.painter.zoomed));
-		this.select(selected && old.profile === tree.profile && tree.follow(selected) || -1);
+		this.select(selected && old.profile === tree.profile ? this.drawn(tree.follow(selected), -1) || -1 : -1);
+	}
+
+	// The node, or `otherwise` if nothing is drawn of it.
+	drawn(node, otherwise) {
+		return node < this.tree.nr && this.tree.width[node] > 0 && !this.tree.isInside(node) ? node : otherwise;
+	}
+
+	// Shows a state of before, at once.
+	restore(node, range, selected) {
+		const zoomed = this.drawn(node, 0), [from, to] = range || [this.tree.start[zoomed], this.tree.end(zoomed)];
+
+		this.moving = null;
+		this.painter.zoomed = zoomed;
+		this.painter.look(from, to);
+		this.select(selected > 0 ? this.drawn(selected, -1) : -1, true);
+	}
+
+	// Shows what a closed box has.
+	open(node) {
+		if (this.tree.frame[node] !== this.tree.closed && !this.tree.isInside(node))
+			return;
+		this.tree.open();
+		this.painter.look(this.painter.from, this.painter.to);
+		this.painter.resize();
+		this.listener.opened();
 	}
 
 	select(node, quietly) {
@@ -51,7 +76,7 @@ class Graph {
 
 	// Moves smoothly to a range of the width.
 	move(from, to) {
-		const painter = this.painter, [oldFrom, oldTo] = [painter.from, painter.to], began = performance.now(), ticket = this.moving = {};
+		const painter = this.painter, [oldFrom, oldTo] = [painter.from, painter.to], began = performance.now(), ticket = this.moving = { from, to };
 		const step = now => {
 			const part = this.calm.matches ? 1 : clamp((now - began) / ZOOM_MS, 0, 1), ease = part * (2 - part);
 
@@ -60,32 +85,27 @@ class Graph {
 			painter.look(oldFrom + (from - oldFrom) * ease, oldTo + (to - oldTo) * ease);
 			if (part < 1)
 				requestAnimationFrame(step);
+			else
+				this.moving = null;
 		};
 
 		step(began);
 	}
 
-	zoom(node, isBack) {
-		const painter = this.painter;
+	zoom(node) {
+		const painter = this.painter, isSame = painter.zoomed === node && painter.from === this.tree.start[node] && painter.to === this.tree.end(node);
 
 		this.listener.hover(this, -1);
-		if (!isBack && (painter.zoomed !== node || painter.from !== this.tree.start[node]))
-			this.history.push([painter.zoomed, painter.from, painter.to]);
+		this.open(node);
 		painter.zoomed = node;
 		this.move(this.tree.start[node], this.tree.end(node));
 		this.select(node || -1);
-	}
-
-	back() {
-		const [node, from, to] = this.history.pop() || [0, 0, this.tree.width[0]];
-
-		this.zoom(node, true);
-		this.move(from, to);
+		if (!isSame)
+			this.listener.zoomed();
 	}
 
 	reset() {
-		this.history = [];
-		this.zoom(0, true);
+		this.zoom(0);
 	}
 
 	// Scales the visible range around a position that stays in place.
@@ -98,6 +118,7 @@ class Graph {
 		if (start + wide > this.tree.end(this.painter.zoomed) || start < this.tree.start[this.painter.zoomed])
 			this.painter.zoomed = 0;
 		this.listener.select(this, this.painter.selected);
+		this.listener.moved();
 	}
 
 	pan(by) {
@@ -106,6 +127,7 @@ class Graph {
 		this.moving = null;
 		this.painter.look(start, start + to - from);
 		this.painter.zoomed = start > 0 || to - from < this.tree.width[0] ? this.painter.zoomed : 0;
+		this.listener.moved();
 	}
 
 	isWhole() {
@@ -116,6 +138,7 @@ class Graph {
 	goTo(node) {
 		const painter = this.painter;
 
+		this.open(node);
 		if (!this.tree.isAncestor(painter.zoomed, node))
 			this.zoom(0);
 		if (this.tree.width[node] / (painter.to - painter.from) * painter.width < MIN_FRAME)
@@ -135,17 +158,20 @@ class Graph {
 			return row[row.indexOf(at) + (key === 'ArrowLeft' ? -1 : 1)] ?? at;
 		if (key !== (painter.icicle ? 'ArrowDown' : 'ArrowUp'))
 			return tree.parent[at];
-		return tree.children(at)[0] ?? at;
+		return tree.shown(at)[0] ?? at;
 	}
 
 	key(event) {
 		const { painter, tree } = this, middle = (painter.from + painter.to) / 2, key = event.key;
 		const does = {
 			Enter: () => this.zoom(Math.max(0, painter.selected)), ' ': () => this.zoom(Math.max(0, painter.selected)),
-			Backspace: () => this.back(), Home: () => this.select(painter.zoomed),
+			Backspace: () => this.listener.back(), Home: () => this.select(painter.zoomed),
 			'+': () => this.scale(0.5, middle), '=': () => this.scale(0.5, middle), '-': () => this.scale(2, middle),
 			s: () => painter.selected > 0 && this.listener.sandwich(tree.frame[painter.selected]),
 		};
+
+		for (const [name, chip] of Object.entries(CHIPS))
+			does[chip.key] = () => painter.selected > 0 && this.listener.chip(name, tree.frame[painter.selected]);
 
 		if (event.ctrlKey || event.altKey || event.metaKey)
 			return;
@@ -199,6 +225,21 @@ class Graph {
 			event.preventDefault();
 		}, { passive: false });
 		scroller.addEventListener('keydown', event => this.key(event));
+		scroller.addEventListener('scroll', () => this.hover(null)); // what was under the pointer is elsewhere
+		scroller.addEventListener('contextmenu', event => this.menu(event));
+	}
+
+	// The menu of the frame under the pointer or, by keyboard, of the selected one.
+	menu(event) {
+		const isMouse = event.target === this.canvas && event.button === 2, box = this.scroller.getBoundingClientRect();
+		const node = isMouse ? this.painter.nodeAt(event.offsetX, event.offsetY) : this.painter.selected;
+
+		if (node <= 0)
+			return;
+		event.preventDefault();
+		this.listener.hover(this, -1);
+		this.select(node, true);
+		this.listener.menu(this, node, isMouse ? event.clientX : box.left + 40, isMouse ? event.clientY : box.top + this.painter.rowTop(this.tree.depth[node]) + ROW);
 	}
 
 	// Moves the graph with the pointer while a button is held. True if it does.
@@ -230,7 +271,7 @@ class Graph {
 		made.setAttribute('aria-setsize', size);
 		made.setAttribute('aria-selected', String(node === this.painter.selected));
 		if (this.tree.firstChild[node])
-			made.setAttribute('aria-expanded', 'true');
+			made.setAttribute('aria-expanded', String(this.tree.frame[node] !== this.tree.closed));
 		return made;
 	}
 
@@ -238,7 +279,7 @@ class Graph {
 	fillItems() {
 		const { tree } = this, selected = Math.max(0, this.painter.selected), items = [], way = [];
 		const list = nodes => nodes.map((node, i) => [node, i, nodes.length]);
-		const beside = list(selected ? tree.children(tree.parent[selected]) : [0]), own = beside.findIndex(([node]) => node === selected);
+		const beside = list(selected ? tree.shown(tree.parent[selected]) : [0]), own = beside.findIndex(([node]) => node === selected);
 
 		for (let node = selected; node && tree.parent[node] !== node; node = tree.parent[node])
 			way.unshift([tree.parent[node], 0, 1]);
@@ -246,7 +287,7 @@ class Graph {
 			items.push(this.item(node, place, size));
 		const at = items.findIndex(item => item.id === `${this.id}-${selected}`);
 
-		items.splice(at + 1, 0, ...list(tree.children(selected)).slice(0, MAX_ITEMS).map(entry => this.item(...entry)));
+		items.splice(at + 1, 0, ...list(tree.shown(selected)).slice(0, MAX_ITEMS).map(entry => this.item(...entry)));
 		this.items.replaceChildren(...items);
 		this.scroller.setAttribute('aria-activedescendant', `${this.id}-${selected}`);
 	}

@@ -6,12 +6,13 @@
 const ROW = 20;          // CSS pixels, including the gap below
 const MIN_BOX = 1;       // nothing is drawn narrower
 const NARROW = 2;        // narrower boxes side by side are drawn together
-const MIN_TEXT = 28;     // narrower boxes have no text
+const MIN_LETTERS = 5;   // of a name that is cut; less is no text
+const SHARE = 46;        // pixels of a percentage
 const PADDING = 5;
 
 class Painter {
 	constructor(canvas, scroller, spacer) {
-		Object.assign(this, { canvas, scroller, spacer, zoomed: 0, selected: -1, hovered: -1, matches: null, icicle: false, isDiff: false });
+		Object.assign(this, { canvas, scroller, spacer, zoomed: 0, selected: -1, hovered: -1, matches: null, icicle: false, isDiff: false, colouring: 'kind', forms: [] });
 		this.context = canvas.getContext('2d');
 		this.width = this.height = this.full = this.bottom = 0;
 		scroller.addEventListener('scroll', () => this.scrolled());
@@ -20,9 +21,11 @@ class Painter {
 
 	setTree(tree) {
 		this.tree = tree;
+		this.whole = tree.total[0];
 		this.zoomed = 0;
 		this.selected = this.hovered = -1;
 		this.look(0, tree.width[0]);
+		this.most = this.isDiff ? tree.mostPoints() : 0;
 		this.recolour();
 		this.resize();
 	}
@@ -46,12 +49,20 @@ class Painter {
 	recolour() {
 		const { profile } = this.tree;
 
-		if (this.colouredFor !== `${this.themeName}` || this.colouredProfile !== profile) {
-			this.fills = profile.frameName.map((name, i) => colourOf(this.themeName, profile.kinds[profile.frameKind[i]], name));
-			this.runFills = profile.kinds.map(kind => colourOf(this.themeName, kind, ''));
+		if (this.colouredFor !== this.themeName + this.colouring || this.colouredProfile !== profile) {
+			const hueOf = COLOURINGS[this.colouring];
+
+			if (this.colouredProfile !== profile)
+				this.forms = [];
+			this.fills = profile.frameName.map((name, i) => {
+				const text = hueOf(profile, i);
+
+				return text ? hueColour(this.themeName, text) : colourOf(this.themeName, profile.kinds[profile.frameKind[i]], name);
+			});
+			this.runFills = profile.kinds.map(kind => css(colourOf(this.themeName, kind, '')));
 			this.striped = profile.kinds.map(kind => Boolean(kindOf(kind).striped));
 		}
-		this.colouredFor = this.themeName;
+		this.colouredFor = this.themeName + this.colouring;
 		this.colouredProfile = profile;
 		this.draw();
 	}
@@ -140,12 +151,17 @@ class Painter {
 		this.outline(this.selected, 2);
 	}
 
+	// By its points of percent, from -1 to 1; 0 within noise.
+	changeOf(node) {
+		return this.tree.isNoise(node) ? 0 : this.tree.points(node) / this.most;
+	}
+
 	fillOf(node) {
 		const frame = this.tree.frame[node];
 
 		if (this.matches && this.matches[frame])
 			return this.theme.match;
-		return this.isDiff && node ? diffColour(this.theme, changeOf(this.tree.before[node], this.tree.after[node])) : this.fills[frame];
+		return this.isDiff && node ? diffColour(this.theme, this.changeOf(node)) : this.fills[frame];
 	}
 
 	// Boxes drawn as one look alike: one kind (in a difference: about the same change), all or none of them found.
@@ -166,7 +182,7 @@ class Painter {
 				continue;
 			}
 			const boxLook = matches && matches[frames[i]] ? -1 : this.isDiff ?
-				Math.round(4 + 4 * changeOf(tree.before[row[i]], tree.after[row[i]])) : kinds[frames[i]];
+				Math.round(4 + 4 * this.changeOf(row[i])) : kinds[frames[i]];
 
 			if (boxLook === look && boxLeft - right < MIN_BOX / 2) {
 				right = boxRight;
@@ -185,7 +201,7 @@ class Painter {
 		if (look < -1)
 			return;
 		this.context.globalAlpha = this.matches && look >= 0 ? 0.4 : 0.85;
-		this.context.fillStyle = this.isDiff || look < 0 ? this.fillOf(first) : this.runFills[look];
+		this.context.fillStyle = this.isDiff || look < 0 || this.colouring !== 'kind' ? css(this.fillOf(first)) : this.runFills[look];
 		this.context.fillRect(left, top, Math.max(MIN_BOX, right - left), ROW - 1);
 		this.context.globalAlpha = 1;
 	}
@@ -193,19 +209,16 @@ class Painter {
 	drawBox(node, left, top, width) {
 		const { context, tree } = this, frame = tree.frame[node], gap = width > 3 ? 1 : 0;
 		const isFaint = (this.matches && !this.matches[frame]) || (node !== this.zoomed && tree.depth[node] < tree.depth[this.zoomed]);
+		const fill = isFaint ? mix(this.fillOf(node), this.theme.faint, 0.62) : this.fillOf(node);
 
-		context.fillStyle = this.fillOf(node);
+		context.fillStyle = css(fill);
 		context.fillRect(left, top, width - gap, ROW - 1);
 		if (this.striped[tree.profile.frameKind[frame]]) {
 			context.fillStyle = this.stripes;
 			context.fillRect(left, top, width - gap, ROW - 1);
 		}
-		if (width > MIN_TEXT)
-			this.drawText(tree.name(node), left + PADDING, top + ROW / 2, width - gap - 2 * PADDING);
-		if (isFaint) {
-			context.fillStyle = this.theme.faint;
-			context.fillRect(left, top, width - gap, ROW - 1);
-		}
+		if (width > (MIN_LETTERS - 2) * this.letter + 2 * PADDING)
+			this.drawText(node, left + PADDING, top + ROW / 2, width - gap - 2 * PADDING, inkOn(fill));
 	}
 
 	outline(node, width) {
@@ -222,20 +235,27 @@ class Painter {
 		context.strokeRect(left + width / 2, this.rowTop(tree.depth[node]) + width / 2, Math.max(1, right - left - width - 1), ROW - 1 - width);
 	}
 
-	drawText(name, left, middle, width) {
-		const context = this.context;
-		const fits = text => /^[ -~]*$/.test(text) ? text.length * this.letter <= width : context.measureText(text).width <= width;
-		let text = name.slice(0, Math.ceil(width / this.letter * 2) + 2); // enough for the narrowest letters
+	// The longest form of the name that fits, and in wide boxes the share. If none fits, the shortest is cut.
+	drawText(node, left, middle, width, ink) {
+		const { context } = this, frame = this.tree.frame[node], forms = this.forms[frame] ||= shortForms(this.tree.name(node));
+		const fits = text => text.length * this.letter <= width || (/[^ -~]/.test(text) && text.length < width && context.measureText(text).width <= width);
+		let text = forms.find(fits);
 
-		context.fillStyle = this.theme.ink;
-		if (!fits(name.length === text.length ? name : text + '…')) {
-			text = Array.from(text.slice(0, Math.max(0, Math.floor(width / this.letter) - 1)));
-			while (text.length && !fits(text.join('') + '…') && context.measureText(text.join('') + '…').width > width + 0.5)
-				text.pop();
-			if (text.length < 2)
+		context.fillStyle = ink;
+		if (text === undefined) {
+			const last = forms[forms.length - 1], letters = Array.from(last.slice(0, Math.ceil(width / this.letter) + 2));
+
+			while (letters.length && !fits(letters.join('') + '…') && context.measureText(letters.join('') + '…').width > width + 0.5)
+				letters.pop();
+			if (letters.length < MIN_LETTERS)
 				return;
-			text = text.join('') + '…';
+			text = letters.join('') + '…';
 		}
 		context.fillText(text, left, middle);
+		if (width > text.length * this.letter + SHARE + 20 && node && !this.isDiff) {
+			context.textAlign = 'right';
+			context.fillText(share(this.tree.total[node], this.whole), left + width, middle);
+			context.textAlign = 'left';
+		}
 	}
 }

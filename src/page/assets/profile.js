@@ -12,10 +12,14 @@ class Profile {
 		this.valueTypes = data.value_types.map(([type, unit]) => ({ type: plain(type), unit: plain(unit) }));
 		this.shown = data.shown;
 		this.isDiff = this.valueTypes.length === 2 && this.valueTypes[0].type === 'before' && this.valueTypes[1].type === 'after';
-		this.readFrames(data.frames, data.strings.map(plain));
+		const strings = data.strings.map(plain);
+
+		this.readFrames(data.frames, strings);
 		this.readNodes(data.nodes);
-		this.readThreads(data.threads, data.strings.map(plain));
+		this.readThreads(data.threads, strings);
 		this.readSamples(data.samples);
+		this.readSides();
+		this.foldIdle();
 	}
 
 	readFrames(frames, strings) {
@@ -49,25 +53,24 @@ class Profile {
 		}
 	}
 
-	// A process is identified by its tgid or, if that is not known, by its name.
-	readThreads({ comm, tgid, tid }, strings) {
-		const found = new Map();
+	// Processes of one name are one program. In it, a process is identified by its tgid.
+	readThreads({ comm, process, tgid, tid }, strings) {
+		const programs = new Map();
 
-		this.processes = [];
 		this.threads = comm.map((name, i) => {
-			const key = tgid[i] || strings[name];
-			let process = found.get(key);
+			const called = strings[process[i]] || '(no name)';
+			let program = programs.get(called);
 
-			if (!process) {
-				process = { name: strings[name] || '(no name)', tgid: tgid[i], threads: [] };
-				found.set(key, process);
-				this.processes.push(process);
-			}
-			if (tid[i] === tgid[i]) // the main thread names the process
-				process.name = strings[name] || '(no name)';
-			process.threads.push(i);
-			return { name: strings[name] || '(no name)', tgid: tgid[i], tid: tid[i], process };
+			if (!program)
+				programs.set(called, program = { name: called, threads: [], processes: new Map() });
+			if (!program.processes.has(tgid[i]))
+				program.processes.set(tgid[i], { name: called, tgid: tgid[i], threads: [] });
+			program.threads.push(i);
+			program.processes.get(tgid[i]).threads.push(i);
+			return { name: strings[name] || '(no name)', tgid: tgid[i], tid: tid[i], program };
 		});
+		this.programs = [...programs.values()];
+		this.nrProcesses = this.programs.reduce((nr, program) => nr + program.processes.size, 0);
 	}
 
 	readSamples({ node, thread, values, untimed, origin_ns: origin, cpu = [], after_us: after = [] }) {
@@ -82,6 +85,74 @@ class Profile {
 		this.cpu = cpu; // + 1; only of samples with a time
 		this.time = Float64Array.from(after, us => time += us);
 		this.durationUs = time;
+	}
+
+	// Of a difference: both sides are scaled to `whole`; all and samples are what they really had, samples 0: not known.
+	readSides() {
+		const whole = this.isDiff ? this.values[0].reduce((sum, value) => sum + value, 0) : 0, sides = this.account.sides || [{}, {}];
+
+		if (this.isDiff)
+			this.sides = sides.map(({ name, all, nr_samples: samples }, i) => ({ name: plain(name || ['before', 'after'][i]), all: Number(all) || whole,
+				samples: Number(samples) || 0, unit: this.valueTypes[i].unit, whole }));
+	}
+
+	// By node: the number of the first kind of `names` from the root to it; 0: none.
+	kindsAbove(...names) {
+		const wanted = this.kinds.map(kind => names.includes(kind)), found = new Uint8Array(this.nr);
+
+		for (let i = 1; i < this.nr; i++)
+			found[i] = found[this.parent[i]] || (wanted[this.frameKind[this.frame[i]]] ? this.frameKind[this.frame[i]] : 0);
+		return found;
+	}
+
+	// Threads that (nearly) never ran become one subtree, "idle (n threads)". Their number: of all the threads' time by its states, of waits
+	// by the duration.
+	idleThreads() {
+		const states = this.kindsAbove('running', 'ready', 'blocked'), blocked = this.kinds.indexOf('blocked'), values = this.values[this.shown];
+		const active = new Float64Array(this.threads.length), sums = this.threadSums(this.shown), duration = Number(this.account.duration_ns);
+		const isWall = states.some(Boolean), isWaits = this.valueTypes[this.shown].type === 'blocked';
+
+		for (let i = 0; i < this.nrSamples; i++)
+			active[this.sampleThread[i]] += states[this.sampleNode[i]] === blocked ? 0 : values[i];
+		return this.threads.map((_, i) => isWall ? active[i] <= sums[i] / 1000 : isWaits && duration > 0 && sums[i] >= duration * 0.999);
+	}
+
+	foldIdle() {
+		const idle = this.idleThreads(), nr = idle.filter(Boolean).length, image = new Map(), root = this.nr;
+
+		this.isIdle = idle;
+		this.idle = 0;
+		if (nr < 2)
+			return;
+		this.idle = root; // the node
+		this.nrIdle = nr;
+		this.kinds.push('idle');
+		this.frameKind = Uint8Array.from([...this.frameKind, this.kinds.length - 1]);
+		this.frameName.push(`idle (${plural(nr, 'thread')})`);
+		this.framePath.push('');
+		this.frameFile.push('');
+		this.frameLine.push(0);
+		const nodes = { parent: [...this.parent, 0], frame: [...this.frame, this.nrFrames++] }, way = [], from = [];
+
+		for (let i = 0; i < this.nrSamples; i++) {
+			if (!idle[this.sampleThread[i]])
+				continue;
+			for (let node = this.sampleNode[i]; node && !image.has(node); node = this.parent[node])
+				way.push(node);
+			for (let node = way.pop(); node !== undefined; node = way.pop()) {
+				image.set(node, nodes.parent.length);
+				from.push(node);
+				nodes.parent.push(this.parent[node] ? image.get(this.parent[node]) : root);
+				nodes.frame.push(this.frame[node]);
+			}
+			this.sampleNode[i] = image.get(this.sampleNode[i]) || root;
+		}
+		this.nr = nodes.parent.length;
+		this.parent = Uint32Array.from(nodes.parent);
+		this.frame = Uint32Array.from(nodes.frame);
+		for (const name of ['minLine', 'maxLine'])
+			if (this[name].length)
+				this[name] = Uint32Array.from([...this[name], 0, ...from.map(node => this[name][node])]);
 	}
 
 	// Each node's own sum of the chosen samples: by thread (null: all) and by time (from, to in µs; null: all). Samples without a time

@@ -5,35 +5,78 @@
 class Report {
 	constructor(profile) {
 		this.account = profile.account;
-		for (const id of ['facts', 'notes', 'tallies', 'account'])
+		this.profile = profile;
+		for (const id of ['facts', 'notes', 'tallies', 'account-list'])
 			$(id).replaceChildren();
 		this.fillHead();
 		$('histograms').hidden = !profile.histograms.length;
 		$('histograms').querySelector('pre').textContent = profile.histograms.map(lines => lines.join('\n')).join('\n\n');
-		$('more').hidden = !Number(this.account.nr_cpus); // another program's file has no facts about the run; unknown losses are not zero
-		if ($('more').hidden)
-			return;
-		this.fillTallies();
-		this.fillAccount();
+		this.fillNotes();
+		this.hasRun = Number(this.account.nr_cpus) > 0; // another program's file has no facts about the run; unknown losses are not zero
+		if (this.hasRun) {
+			this.fillTallies();
+			this.fillAccount();
+		}
+		this.fillBadge();
+	}
+
+	// What was measured. An event that only triggers the measurement is not that.
+	what() {
+		const { account, profile } = this, kinds = new Set(Array.from(profile.frameKind, kind => profile.kinds[kind]));
+		const rate = Number(account.freq_hz) ? `${count.format(account.freq_hz)} Hz` :
+			Number(account.period) ? `every ${count.format(account.period)} ${account.event_unit}` : '';
+
+		if (profile.isDiff)
+			return profile.sides.map(({ name }) => name).join(' → ');
+		if (kinds.has('running') || kinds.has('blocked'))
+			return 'all time of the threads';
+		if (account.waits && profile.valueTypes.some(({ type }) => type === 'waits'))
+			return 'time blocked';
+		return account.event && [account.event, rate].filter(Boolean).join(' at ');
+	}
+
+	// The sums of all values: "666 s in 122,973 waits".
+	amounts() {
+		const { profile } = this, sum = values => values.reduce((all, one) => all + one, 0);
+		const types = profile.valueTypes.map((type, i) => quantity(sum(profile.values[i]), type));
+
+		if (profile.isDiff)
+			return profile.sides.map(({ all, unit }, i) => `${['before', 'after'][i]} ${unit === 'count' ? plural(all, 'sample') : quantity(all, { unit })}`).join(', ');
+		return types.length === 2 && profile.valueTypes[0].type === 'waits' ? `${types[1]} in ${types[0]}` : types[profile.shown];
 	}
 
 	fillHead() {
 		const { account } = this, start = new Date(Number(account.start_unix_ns) / 1e6);
-		const rate = Number(account.freq_hz) ? `${count.format(account.freq_hz)} Hz` :
-			Number(account.period) ? `every ${count.format(account.period)} ${account.event_unit}` : '';
-		const facts = [Number(account.nr_cpus) ? plural(account.nr_cpus, 'CPU') : '', Number(account.duration_ns) ? seconds(Number(account.duration_ns)) : '',
+		const facts = [this.amounts(), Number(account.nr_cpus) ? plural(account.nr_cpus, 'CPU') : '', Number(account.duration_ns) ? seconds(Number(account.duration_ns)) : '',
 			Number(account.start_unix_ns) ? start.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' }) : '',
 			account.kernel ? `Linux ${account.kernel}` : ''];
 
-		$('title').textContent = plain([account.host, account.event && [account.event, rate].filter(Boolean).join(' at ')].filter(Boolean).join(': ') || 'profile');
+		$('title').textContent = plain([account.host, this.what()].filter(Boolean).join(': ') || 'profile');
 		document.title = `${$('title').textContent} – sonde`;
 		for (const fact of facts.filter(Boolean))
 			$('facts').append(element('span', plain(fact)));
+	}
+
+	fillNotes() {
+		const { account } = this;
+
 		$('notes').hidden = !account.notes.length;
 		for (const note of account.notes)
 			$('notes').append(element('li', plain(note)));
 		if (Number(account.nr_notes_refused))
 			$('notes').append(element('li', `${plural(account.nr_notes_refused, 'more warning')} found no room.`));
+	}
+
+	// All that is missing, in one button.
+	fillBadge() {
+		const { account } = this, waits = account.waits || {}, notes = account.notes.length + Number(account.nr_notes_refused);
+		const missing = this.hasRun ? [[this.sum(account.dropped) + Number(waits.sums_full || 0) + Number(waits.no_storage || 0), 'lost'],
+			[Number(account.missed_user) + Number(account.missed_kernel), 'stacks missed'], [this.sum(account.stopped) - Number(account.stopped.complete), 'stacks cut']] : [];
+		const parts = missing.filter(([nr]) => nr).map(([nr, what]) => `${count.format(nr)} ${what}`);
+
+		$('more').hidden = !this.hasRun && !notes;
+		$('more').classList.toggle('bad', parts.length > 0 || (notes > 0 && !this.profile.isDiff));
+		$('more').textContent = [...parts, notes && !this.profile.isDiff ? plural(notes, 'warning') : ''].filter(Boolean).join(', ') || (this.hasRun ? 'nothing lost' : 'account');
 	}
 
 	sum(counts) {
@@ -68,9 +111,9 @@ class Report {
 
 	fillAccount() {
 		const { account } = this, ns = value => seconds(Number(value)), size = value => bytes(Number(value));
-		const pair = (term, text) => $('account').append(element('dt', term), element('dd', plain(text)));
+		const pair = (term, text) => $('account-list').append(element('dt', term), element('dd', plain(text)));
 
-		pair('Command', `sonde ${account.command_line}`);
+		pair('Command', account.command_line.replace(/^(sonde )?/, 'sonde '));
 		pair('Ticks', `${count.format(account.ticks)} = recorded + filtered + lost`);
 		pair('Filtered', this.reasons(account.filtered) || 'none');
 		pair('Lost', this.reasons(account.dropped) || 'none');

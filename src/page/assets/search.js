@@ -43,6 +43,19 @@ class Search {
 		return name => name.toLowerCase().includes(wanted);
 	}
 
+	text() {
+		return $('search').value;
+	}
+
+	restore(text, isPattern) {
+		if (text === this.text() && isPattern === this.isPattern)
+			return;
+		$('search').value = text;
+		this.isPattern = isPattern;
+		$('pattern').setAttribute('aria-pressed', String(isPattern));
+		this.run();
+	}
+
 	run() {
 		const { profile } = this.tree;
 
@@ -66,7 +79,9 @@ class Search {
 	count() {
 		this.nodes = this.found ? this.tree.outermost(this.found) : [];
 		this.at = -1;
-		this.sum = this.nodes.reduce((sum, node) => sum + this.tree.total[node], 0);
+		const sum = column => column && this.nodes.reduce((sum, node) => sum + column[node], 0);
+
+		this.sums = [sum(this.tree.total), sum(this.tree.before), sum(this.tree.after)];
 		this.tell();
 	}
 
@@ -74,10 +89,11 @@ class Search {
 		const nr = this.nodes.length, place = this.at < 0 ? '' : `${count.format(this.at + 1)} of `;
 
 		$('matched').textContent = !this.found ? $('search').validationMessage :
-			nr ? `${place}${plural(nr, 'place')}: ${this.describe(this.sum)}` : 'nothing found';
+			nr ? `${place}${plural(nr, 'place')}: ${this.describe(...this.sums)}` : 'nothing found';
 		$('next').disabled = $('previous').disabled = !nr;
 	}
 
+	// The largest first.
 	step(by) {
 		if (!this.nodes.length)
 			return;

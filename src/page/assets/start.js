@@ -4,4 +4,4 @@
 
 const viewer = new Viewer();
 
-viewer.load(JSON.parse(document.getElementById('profile').textContent));
+viewer.load(JSON.parse(document.getElementById('profile').textContent), true);

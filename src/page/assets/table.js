@@ -3,6 +3,7 @@
 'use strict';
 
 const TABLE_ROW = 26; // pixels, as in page.css
+const CHANGES = ['change', 'totalChange']; // sorted by their size, not by their sign
 
 class Table {
 	// listener: { choose(row), sandwich(frame) }
@@ -31,20 +32,22 @@ class Table {
 
 		this.profile = profile;
 		this.whole = tree.total[0];
-		this.beforeWhole = isDiff ? tree.before[0] : 0;
-		this.afterWhole = isDiff ? tree.after[0] : 0;
 		this.type = type;
-		this.columns = [['self', 'Self'], ['total', 'Total'], ...(isDiff ? [['before', 'Before'], ['after', 'After'], ['change', 'Change']] : []),
-			['name', 'Function'], ['kind', 'Kind'], ['path', 'File']];
+		this.sides = profile.sides;
+		this.columns = [...(isDiff ? [['change', 'Change'], ['selfBefore', 'Self before'], ['selfAfter', 'Self after'], ['totalChange', 'Total change']] :
+			[['self', 'Self'], ['total', 'Total']]), ['name', 'Function'], ['kind', 'Kind'], ['path', 'File']];
 		this.all = functionsOf(tree);
 		for (const row of this.all) {
-			row.change = row.after - row.before;
+			if (isDiff) {
+				row.change = pointsOf(profile.sides, row.selfBefore, row.selfAfter);
+				row.totalChange = pointsOf(profile.sides, row.before, row.after);
+			}
 			row.name = profile.frameName[row.frame];
 			row.kind = kindOf(profile.kinds[profile.frameKind[row.frame]]).label;
 			row.path = profile.framePath[row.frame];
 		}
 		if (!this.columns.some(([key]) => key === this.order[0]))
-			this.order = ['self', -1];
+			this.order = [isDiff ? 'change' : 'self', -1];
 		this.fillHead();
 		this.refresh();
 	}
@@ -64,10 +67,10 @@ class Table {
 	}
 
 	refresh() {
-		const [key, sign] = this.order;
+		const [key, sign] = this.order, of = CHANGES.includes(key) ? row => Math.abs(row[key]) : row => row[key];
 
 		this.rows = this.found ? this.all.filter(row => this.found[row.frame]) : this.all.slice();
-		this.rows.sort((a, b) => sign * (a[key] < b[key] ? -1 : a[key] > b[key] ? 1 : 0) || b.total - a.total || a.frame - b.frame);
+		this.rows.sort((a, b) => sign * (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0) || b.total - a.total || a.frame - b.frame);
 		this.active = clamp(this.active, 0, Math.max(0, this.rows.length - 1));
 		this.table.setAttribute('aria-rowcount', this.rows.length + 1);
 		this.draw();
@@ -88,6 +91,10 @@ class Table {
 		}));
 	}
 
+	amount(value) {
+		return this.type.unit === 'count' ? count.format(value) : quantity(value, this.type);
+	}
+
 	cell(row, key) {
 		const cell = element('td', '', `col-${key}`);
 
@@ -95,14 +102,17 @@ class Table {
 			const bar = cell.appendChild(element('span', '', 'bar-track')).appendChild(element('span', '', 'bar-fill'));
 
 			bar.style.width = `${clamp(100 * Math.abs(row[key]) / (Math.abs(this.whole) || 1), 0, 100)}%`;
-			cell.append(element('span', share(row[key], this.whole), 'percent'), element('span', this.type.unit === 'count' ? count.format(row[key]) : quantity(row[key], this.type), 'amount'));
-		} else if (key === 'before' || key === 'after') {
-			cell.append(element('span', share(row[key], this[`${key}Whole`]), 'percent'));
-		} else if (key === 'change') {
-			const points = 100 * (row.after / (this.afterWhole || 1) - row.before / (this.beforeWhole || 1));
+			cell.append(element('span', share(row[key], this.whole), 'percent'), element('span', this.amount(row[key]), 'amount'));
+		} else if (key === 'selfBefore' || key === 'selfAfter') { // true counts: those of the page are scaled
+			const { all, whole } = this.sides[key === 'selfBefore' ? 0 : 1];
 
-			cell.className += points > 0 ? ' grown' : points < 0 ? ' shrunk' : '';
-			cell.append(element('span', `${points > 0 ? '+' : points < 0 ? '−' : ''}${Math.abs(points).toFixed(1)}`, 'percent'));
+			cell.append(element('span', share(row[key], whole), 'percent'), element('span', this.amount(Math.round(row[key] * all / (whole || 1))), 'amount'));
+		} else if (CHANGES.includes(key)) {
+			const noisy = key === 'change' ? isNoise(this.sides, row.selfBefore, row.selfAfter) : isNoise(this.sides, row.before, row.after);
+
+			cell.className += noisy ? ' noise' : row[key] > 0 ? ' grown' : ' shrunk';
+			cell.title = noisy ? 'within the noise of counts' : 'points of percent';
+			cell.append(element('span', `${signed(row[key])}${noisy && row[key] ? ' ~' : ''}`, 'percent'));
 		} else {
 			cell.textContent = short(row[key]);
 			cell.title = short(row[key]);

@@ -15,11 +15,46 @@ function short(text) {
 	return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}… (${count.format(text.length)} characters)` : text;
 }
 
+// Without balanced brackets that follow a name: f(int) and f<int> become f. <module>, (anonymous) and operator() stay.
+function without(name, open, close) {
+	let kept = '', depth = 0;
+
+	for (let i = 0; i < name.length; i++) {
+		const isOpen = name[i] === open && (depth || (kept && /[\w$>\]]$/.test(kept) && !/operator.?$/.test(kept)));
+
+		depth += isOpen ? 1 : 0;
+		kept += depth ? '' : name[i];
+		depth -= depth && name[i] === close && !(open === '<' && name[i - 1] === '-') ? 1 : 0;
+	}
+	return depth ? name : kept;
+}
+
+const plainName = name => without(without(name.slice(0, MAX_SHOWN), '(', ')'), '<', '>').replace(/( const| \[[^\]]*\])+$/, '');
+const lastPart = name => name.match(/(?:^|::|[./])([^:./\] ]+(?: \([^)]*\))?)$/)?.[1] || name;
+
+// From the whole name to what tells most in little room: without arguments, without what templates are of, without namespaces.
+function shortForms(name) {
+	if (name[0] === '[') // a mark, or a file and an address
+		return [name];
+	const bare = plainName(name), withoutFile = bare.replace(/ \([^)]*\)$/, '');
+
+	return [...new Set([name, without(name.slice(0, MAX_SHOWN), '(', ')'), bare, withoutFile, lastPart(withoutFile)])];
+}
+
+// What a name begins with: the outermost namespace, or the package.
+function packageOf(name) {
+	const bare = plainName(name).replace(/ \([^)]*\)$/, '');
+
+	return bare.includes('::') ? bare.slice(0, bare.indexOf('::')) : bare.slice(0, Math.max(0, bare.lastIndexOf('.')));
+}
+
 function share(part, whole) {
 	const percent = whole ? 100 * part / whole : 0;
 
 	return `${percent.toFixed(part && Math.abs(percent) < 0.1 ? 3 : 1)} %`;
 }
+
+const signed = points => `${points > 0 ? '+' : points < 0 ? '−' : ''}${Math.abs(points).toFixed(1)}`;
 
 function scaled(value, units) {
 	const [size, unit] = units.find(([size]) => Math.abs(value) >= size) || units[units.length - 1];
@@ -51,4 +86,5 @@ function element(tag, text, className) {
 	return made;
 }
 
+const baseName = path => path.slice(path.lastIndexOf('/', path.length - 2) + 1);
 const $ = id => document.getElementById(id);

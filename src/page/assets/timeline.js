@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows when the samples were taken: heat strips, for all or for each CPU, process or thread. A range is chosen by mouse or by its two ends.
+// Shows when the samples were taken: bars stacked by kind, for each program, CPU or thread, or for all. A range is chosen by mouse or by its
+// two ends.
 'use strict';
 
-const STRIP = 16, AXIS = 18, LABELS = 150; // pixels
+const STRIP = 24, AXIS = 18; // pixels
 const MAX_STRIPS = 64;
 const CELL = 4; // smallest width of a bin, in pixels
 
+const labelsOf = width => width < 560 ? 84 : 150; // pixels of the names
+
 class Timeline {
-	// listener: { range() }, called when the range changes
+	// listener: { range(), tip(lines, event) }: the range has changed; what is under the pointer, or null
 	constructor(holder, listener) {
 		this.listener = listener;
 		this.holder = holder;
@@ -43,13 +46,14 @@ class Timeline {
 			return cpu ? `CPU ${cpu - 1}` : 'CPU not known';
 		}
 		if (this.by.value === 'process')
-			return `${short(thread.process.name)} ${thread.process.tgid || ''}`;
+			return short(thread.program.name);
 		return this.by.value === 'thread' ? `${short(thread.name)} ${thread.tid || ''}` : 'all';
 	}
 
-	// Computes the bins of each strip. The strips with most come first, CPUs by number.
+	// Computes the bins of each strip, by kind of the frame that ran. The strips with most come first, CPUs by number.
 	refresh() {
-		const { profile, choice } = this, width = (this.canvas.parentElement.clientWidth || 800) - LABELS, strips = new Map();
+		const { profile, choice } = this, value = profile.values[Math.min(choice.value, profile.values.length - 1)], strips = new Map();
+		const room = this.canvas.parentElement.clientWidth || 800, width = room - labelsOf(room);
 
 		this.nrBins = clamp(Math.floor(width / CELL), 20, 400);
 		for (let i = profile.untimed; i < profile.nrSamples; i++) {
@@ -59,9 +63,12 @@ class Timeline {
 			let strip = strips.get(name);
 
 			if (!strip)
-				strips.set(name, strip = { name, sum: 0, bins: new Float64Array(this.nrBins) });
-			strip.bins[bin] += Math.abs(profile.values[choice.value][i]);
-			strip.sum += Math.abs(profile.values[choice.value][i]);
+				strips.set(name, strip = { name, sum: 0, bins: new Float64Array(this.nrBins), kinds: profile.kinds.map(() => null) });
+			const kind = profile.frameKind[profile.frame[profile.sampleNode[i]]];
+
+			(strip.kinds[kind] ||= new Float64Array(this.nrBins))[bin] += Math.abs(value[i]);
+			strip.bins[bin] += Math.abs(value[i]);
+			strip.sum += Math.abs(value[i]);
 		}
 		const sorted = [...strips.values()];
 
@@ -73,12 +80,13 @@ class Timeline {
 	}
 
 	setTheme(name) {
+		this.themeName = name;
 		this.theme = THEMES[name];
 		this.draw();
 	}
 
 	x(us) {
-		return LABELS + us / this.duration * (this.width - LABELS);
+		return this.labels + us / this.duration * (this.width - this.labels);
 	}
 
 	draw() {
@@ -87,6 +95,7 @@ class Timeline {
 		if (this.holder.hidden || !this.strips || !theme)
 			return;
 		this.width = this.canvas.parentElement.clientWidth;
+		this.labels = labelsOf(this.width);
 		this.height = this.strips.length * STRIP + AXIS;
 		this.canvas.style.height = `${this.height}px`;
 		this.canvas.width = Math.round(this.width * scale);
@@ -101,28 +110,51 @@ class Timeline {
 	}
 
 	drawStrip(strip, top) {
-		const { context, theme } = this, wide = (this.width - LABELS) / this.nrBins;
+		const { context, theme } = this, wide = (this.width - this.labels) / this.nrBins;
 		let name = strip.name;
 
-		while (name && context.measureText(name).width > LABELS - 12)
+		while (name && context.measureText(name).width > this.labels - 12)
 			name = name.slice(0, Math.min(name.length - 1, 60));
 		context.fillStyle = theme.soft;
 		context.fillText(name === strip.name ? name : `${name.slice(0, -1)}…`, 0, top + STRIP / 2);
 		context.fillStyle = theme.line;
 		context.globalAlpha = 0.45;
-		context.fillRect(LABELS, top, this.width - LABELS, STRIP - 2);
-		context.fillStyle = `rgb(${theme.heat.join(' ')})`;
-		for (let i = 0; i < this.nrBins; i++) {
-			if (!strip.bins[i])
-				continue;
-			context.globalAlpha = 0.15 + 0.85 * strip.bins[i] / this.most;
-			context.fillRect(LABELS + i * wide, top, Math.max(1, wide - 0.5), STRIP - 2);
-		}
+		context.fillRect(this.labels, top, this.width - this.labels, STRIP - 2);
 		context.globalAlpha = 1;
+		const heights = new Float64Array(this.nrBins);
+
+		strip.kinds.forEach((bins, kind) => {
+			if (bins)
+				context.fillStyle = css(mix(colourOf(this.themeName, this.profile.kinds[kind], ''), theme.ink, 0.25));
+			for (let i = 0; bins && i < this.nrBins; i++) {
+				const high = bins[i] / this.most * (STRIP - 2);
+
+				if (!high)
+					continue;
+				heights[i] += high;
+				context.fillRect(this.labels + i * wide, top + STRIP - 2 - heights[i], Math.max(1, wide - 0.5), high);
+			}
+		});
+	}
+
+	// What is under the pointer: when, how much, of what.
+	tip(event) {
+		const box = this.canvas.getBoundingClientRect(), strip = this.strips?.[Math.floor((event.clientY - box.top - AXIS) / STRIP)];
+		const bin = Math.floor(this.place(event) / this.duration * this.nrBins), { profile, choice } = this;
+
+		if (!strip || bin < 0 || bin >= this.nrBins || event.buttons) {
+			this.listener.tip(null);
+			return;
+		}
+		const say = value => quantity(value, profile.valueTypes[Math.min(choice.value, profile.valueTypes.length - 1)]), at = us => seconds(us * 1000) || '0';
+		const width = this.duration / this.nrBins, kinds = strip.kinds.map((bins, kind) => [bins ? bins[bin] : 0, kind]).filter(([value]) => value);
+
+		this.listener.tip([strip.name, `${at(bin * width)} to ${at((bin + 1) * width)}: ${say(strip.bins[bin])}; ${say(strip.sum)} in all`,
+			kinds.sort((a, b) => b[0] - a[0]).map(([value, kind]) => `${kindOf(profile.kinds[kind]).label} ${say(value)}`).join(', ')], event);
 	}
 
 	drawAxis() {
-		const { context, theme } = this, nr = Math.max(2, Math.floor((this.width - LABELS) / 110));
+		const { context, theme } = this, nr = Math.max(2, Math.floor((this.width - this.labels) / 110));
 		const raw = this.duration / nr, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find(by => by * power >= raw) * power;
 
 		context.fillStyle = theme.soft;
@@ -140,7 +172,7 @@ class Timeline {
 			return;
 		context.globalAlpha = 0.6;
 		context.fillStyle = theme.page;
-		context.fillRect(LABELS, AXIS, this.x(range[0]) - LABELS, high);
+		context.fillRect(this.labels, AXIS, this.x(range[0]) - this.labels, high);
 		context.fillRect(this.x(range[1]), AXIS, this.width - this.x(range[1]), high);
 		context.globalAlpha = 1;
 		context.strokeStyle = theme.edge;
@@ -166,20 +198,21 @@ class Timeline {
 		$('strips').textContent = this.nrStrips > MAX_STRIPS ? `the ${MAX_STRIPS} busiest of ${count.format(this.nrStrips)}` : '';
 	}
 
-	// The ends in µs, in any order; null: all.
-	choose(range) {
+	// The ends in µs, in any order; null: all. quietly: the caller tells of it.
+	choose(range, quietly) {
 		const ends = range && range.map(us => clamp(us, 0, this.duration)).sort((a, b) => a - b);
 
 		this.range = ends && ends[1] > ends[0] && (ends[0] > 0 || ends[1] < this.duration) ? ends : null;
 		this.draw();
 		clearTimeout(this.later);
-		this.later = setTimeout(() => this.listener.range(), 30); // while dragging, the graph follows as fast as it can
+		if (!quietly) // while dragging, the graph follows as fast as it can
+			this.later = setTimeout(() => this.listener.range(), 30);
 	}
 
 	place(event) {
 		const box = this.canvas.getBoundingClientRect();
 
-		return (event.clientX - box.left - LABELS) / (this.width - LABELS) * this.duration;
+		return (event.clientX - box.left - this.labels) / (this.width - this.labels) * this.duration;
 	}
 
 	key(event, i) {
@@ -209,7 +242,9 @@ class Timeline {
 		canvas.addEventListener('pointermove', event => {
 			if (event.buttons && this.anchor !== null)
 				this.choose([this.anchor, this.place(event)]);
+			this.tip(event);
 		});
+		canvas.addEventListener('pointerleave', () => this.listener.tip(null));
 		canvas.addEventListener('pointerup', () => this.anchor = null);
 		canvas.addEventListener('dblclick', () => this.choose(null));
 		this.ends.forEach((end, i) => end.addEventListener('keydown', event => this.key(event, i)));

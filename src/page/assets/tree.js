@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A laid-out call tree. Nodes are numbers, parents before their children, and 0 is the root. A node's width is the sum of the absolute
-// values of what ends at or below it. Sums may be negative, widths never.
+// values of what ends at or below it; in a difference the larger of both sides, or what its children need. Sums may be negative, widths
+// never.
 'use strict';
 
 class Tree {
 	// nodes: { parent, frame, self, before, after, minLine, maxLine }. before and after: own sums of a diff, or null.
-	constructor(profile, nodes) {
-		Object.assign(this, nodes, { profile, nr: nodes.parent.length });
+	// closed: the frame whose box shows nothing of what it calls.
+	constructor(profile, nodes, closed = -1) {
+		Object.assign(this, nodes, { profile, nr: nodes.parent.length, closed });
 		this.width = this.self.map(Math.abs);
 		this.total = this.self.slice();
 		this.depth = new Uint32Array(this.nr);
@@ -15,6 +17,8 @@ class Tree {
 		if (this.before) {
 			this.addUp(this.before = this.before.slice());
 			this.addUp(this.after = this.after.slice());
+			if (this.isLarger)
+				this.widen();
 		}
 		for (let i = 1; i < this.nr; i++)
 			this.depth[i] = this.depth[this.parent[i]] + 1;
@@ -25,6 +29,33 @@ class Tree {
 	addUp(sums) {
 		for (let i = this.nr - 1; i > 0; i--)
 			sums[this.parent[i]] += sums[i];
+	}
+
+	widen() {
+		const below = new Float64Array(this.nr);
+
+		for (let i = this.nr - 1; i >= 0; i--) {
+			this.width[i] = Math.max(Math.abs(this.before[i]), Math.abs(this.after[i]), below[i]);
+			if (i)
+				below[this.parent[i]] += this.width[i];
+		}
+	}
+
+	// Of a difference: the change in points of percent, and the greatest of all.
+	points(node) {
+		return pointsOf(this.profile.sides, this.before[node], this.after[node]);
+	}
+
+	isNoise(node) {
+		return isNoise(this.profile.sides, this.before[node], this.after[node]);
+	}
+
+	mostPoints() {
+		let most = 1;
+
+		for (let i = 1; this.before && i < this.nr; i++)
+			most = Math.max(most, Math.abs(this.points(i)));
+		return most;
 	}
 
 	name(node) {
@@ -60,6 +91,25 @@ class Tree {
 			found.sort((a, b) => this.width[b] - this.width[a] || (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : a - b));
 	}
 
+	// Those that are drawn.
+	shown(node) {
+		return this.frame[node] === this.closed ? [] : this.children(node);
+	}
+
+	open() {
+		this.closed = -1;
+		this.layOut();
+	}
+
+	// Is it in a box that is closed?
+	isInside(node) {
+		for (let at = this.parent[node]; at; at = this.parent[at]) {
+			if (this.frame[at] === this.closed)
+				return true;
+		}
+		return false;
+	}
+
 	// Children are packed to the left; the parent's own part stays free at the right. rows[depth] has the nodes of a depth from left to right.
 	// rowStart, rowEnd and rowFrame belong to them, so that drawing reads memory in order.
 	layOut() {
@@ -75,7 +125,7 @@ class Tree {
 			for (const node of row) {
 				let at = this.start[node];
 
-				for (const child of this.children(node)) {
+				for (const child of this.shown(node)) {
 					this.start[child] = at;
 					at += this.width[child];
 					next.push(child);
@@ -150,18 +200,16 @@ class Tree {
 		return node;
 	}
 
-	// The outermost nodes of the frames in `found` (by frame), from left to right and from the root on.
+	// The outermost nodes of the frames in `found` (by frame), the widest first.
 	outermost(found) {
 		const nodes = [], inside = new Uint8Array(this.nr);
 
-		for (const row of this.rows) {
-			for (const node of row) {
-				inside[node] = node && (inside[this.parent[node]] || found[this.frame[node]]) ? 1 : 0;
-				if (inside[node] && !inside[this.parent[node]])
-					nodes.push(node);
-			}
+		for (let node = 1; node < this.nr; node++) {
+			inside[node] = inside[this.parent[node]] || found[this.frame[node]] ? 1 : 0;
+			if (inside[node] && !inside[this.parent[node]] && this.width[node] > 0)
+				nodes.push(node);
 		}
-		return nodes.sort((a, b) => this.start[a] - this.start[b] || this.depth[a] - this.depth[b]);
+		return nodes.sort((a, b) => this.width[b] - this.width[a] || a - b);
 	}
 
 	// Lines for flame graph tools: the names from the process on, and the value that ends there.
