@@ -333,9 +333,10 @@ enum sonde_view {
 	SONDE_VIEW_TREE,     /* call tree, root first */
 	SONDE_VIEW_CALLERS,  /* of the function `what` */
 	SONDE_VIEW_CALLEES,  /* of the function `what` */
-	SONDE_VIEW_BY,       /* a table by `what`: "process", "thread", "cpu", "file", "language" */
+	SONDE_VIEW_BY,       /* a table by `what`: "comm", "process", "thread", "cpu", "file", "language", "state", "label" */
 	SONDE_VIEW_CODE,     /* source and instructions of the function `what`, from files of this machine */
 	SONDE_VIEW_CHANGES,  /* of a profile made by sonde_profile_diff: the change per function; histograms side by side */
+	SONDE_VIEW_PEEK,     /* both trees of the function `what`: its callers, and what it calls */
 };
 
 struct sonde_show_options { /* zero means default */
@@ -347,6 +348,10 @@ struct sonde_show_options { /* zero means default */
 	uint32_t width;      /* columns, names are cut to fit; 0: they are not cut */
 	double min_percent;  /* leave out branches of a tree below this share; 0: none */
 	bool colour;         /* with terminal escape sequences */
+	bool sort_total;     /* functions, files and languages by total, not by self */
+	/* Only samples with a frame whose name matches `focus`, and with none that matches `ignore` (regex(7), extended); NULL: all. It
+	 * lasts: the profile loses the values of the others. */
+	const char *focus, *ignore;
 };
 
 /* *ret_text: lines, borrowed until the next call with the profile. -EINVAL: bad options; -ENOENT: no such function. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/output.h"
+#include "cli/pager.h"
 #include "cli/profile_files.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -15,6 +16,7 @@ struct diff_arguments {
 	const char *before, *after, *from, *value, *format;
 	struct option_texts outputs;
 	uint64_t max_lines, memory_mib;
+	struct sonde_show_options show; /* made from the fields above */
 };
 
 static const struct option_spec options[] = {
@@ -67,15 +69,10 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-static int print_table(struct sonde_profile *profile, uint64_t max_lines)
+static int print_table(struct sonde_profile *profile, const struct sonde_show_options *show)
 {
-	const struct sonde_show_options show = { .size = sizeof(show),
-						 .view = SONDE_VIEW_CHANGES,
-						 .max_lines = (uint32_t)max_lines,
-						 .width = terminal_width(),
-						 .colour = output_colour(STDOUT_FILENO) };
 	const char *text;
-	int err = sonde_profile_show(profile, &show, &text);
+	int err = sonde_profile_show(profile, show, &text);
 
 	return err ? profile_failed(&diff_verb, profile, err) : output_result_text(text);
 }
@@ -105,13 +102,20 @@ static int compare(struct sonde_profile *before, struct sonde_profile *after, co
 	if (err)
 		return profile_failed(&diff_verb, after, err);
 	return arguments->outputs.nr ? profile_write_all(&diff_verb, after, &arguments->outputs, &write)
-				     : print_table(after, arguments->max_lines);
+				     : print_table(after, &arguments->show);
 }
 
 static int check(void *all, char *const *command, struct diag *diag)
 {
-	const struct diff_arguments *arguments = all;
+	struct diff_arguments *arguments = all;
 
+	arguments->show = (struct sonde_show_options){
+		.size = sizeof(arguments->show),
+		.view = SONDE_VIEW_CHANGES,
+		.max_lines = (uint32_t)arguments->max_lines,
+		.width = terminal_width(),
+		.colour = output_colour(STDOUT_FILENO),
+	};
 	if (!arguments->before || !arguments->after)
 		return diag_errno(diag, EINVAL, "name two profiles: sonde diff BEFORE AFTER");
 	if (!strcmp(arguments->before, "-") && !strcmp(arguments->after, "-"))
@@ -125,12 +129,14 @@ static int diff_run(void *all, const char *command_line)
 {
 	const struct diff_arguments *arguments = all;
 	struct sonde_profile *before = sonde_profile_new(), *after = sonde_profile_new();
+	struct pager pager = arguments->outputs.nr ? (struct pager){ 0 } : pager_start();
 	int code;
 
 	profile_confine(arguments->memory_mib, &arguments->outputs);
 	code = before && after ? compare(before, after, arguments) : output_no_memory();
 	sonde_profile_free(before);
 	sonde_profile_free(after);
+	pager_wait(&pager);
 	return code;
 }
 

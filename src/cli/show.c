@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "cli/output.h"
+#include "cli/pager.h"
 #include "cli/profile_files.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -18,14 +19,21 @@
 struct show_arguments {
 	const char *input, *from, *value;
 	bool top, tree;
-	const char *callers, *callees, *by, *annotate, *min;
+	const char *callers, *callees, *peek, *by, *annotate, *min, *sort, *focus, *ignore;
 	uint64_t max_lines, memory_mib;
 	struct sonde_show_options show; /* made from the fields above */
 };
 
 static const char *table_at(uint32_t i)
 {
-	static const char *const words[] = { "process", "thread", "cpu", "file", "language" };
+	static const char *const words[] = { "comm", "process", "thread", "cpu", "file", "language", "state", "label" };
+
+	return i < ARRAY_SIZE(words) ? words[i] : NULL;
+}
+
+static const char *column_at(uint32_t i)
+{
+	static const char *const words[] = { "self", "total" };
 
 	return i < ARRAY_SIZE(words) ? words[i] : NULL;
 }
@@ -57,12 +65,14 @@ static const struct option_spec options[] = {
 	{ .name = "tree", .kind = OPTION_FLAG, FIELD(tree), .help = "the call tree, root first; a function that calls itself is one line" },
 	{ .name = "callers", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(callers), .help = "the tree of those who call FUNC" },
 	{ .name = "callees", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(callees), .help = "the tree of what FUNC calls" },
+	{ .name = "peek", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(peek), .help = "both trees: callers of FUNC, and what it calls" },
 	{ .name = "by",
 	  .metavar = "WHAT",
 	  .kind = OPTION_TEXT,
 	  FIELD(by),
 	  .value_name = table_at,
-	  .help = "a table by process, thread, cpu, file or language" },
+	  .help = "a table by comm (all processes of one name), process, thread, cpu, file, language, state "
+		  "(what was waited for) or label" },
 	{ .name = "annotate",
 	  .metavar = "FUNC",
 	  .kind = OPTION_TEXT,
@@ -77,15 +87,32 @@ static const struct option_spec options[] = {
 	  .min = 1,
 	  .max = MAX_LINES,
 	  .help = "so many lines of a table or tree" },
+	{ .name = "sort",
+	  .metavar = "COLUMN",
+	  .kind = OPTION_TEXT,
+	  FIELD(sort),
+	  .value_name = column_at,
+	  .help = "functions, files and languages by self or by total; self" },
 	{ .name = "min",
 	  .metavar = "PERCENT",
 	  .kind = OPTION_TEXT,
 	  FIELD(min),
 	  .help = "leave out branches of a tree below this share; 0.5" },
+	{ .group = "Of which samples",
+	  .name = "focus",
+	  .metavar = "REGEX",
+	  .kind = OPTION_TEXT,
+	  FIELD(focus),
+	  .help = "only those with a function on the stack whose name matches; shares are of these" },
+	{ .name = "ignore",
+	  .metavar = "REGEX",
+	  .kind = OPTION_TEXT,
+	  FIELD(ignore),
+	  .help = "none of those with a function on the stack whose name matches" },
 };
 
 static const struct verb_example examples[] = {
-	{ "sonde show cpu.pb.gz", "what was recorded, what was lost, which processes, which functions" },
+	{ "sonde show cpu.pb.gz", "what was recorded, what was lost, which programs, which functions" },
 	{ "sonde show --tree x.json | less", "the call tree" },
 	{ "sonde show --callers malloc x.json", "who calls malloc" },
 	{ "sonde show --annotate parse x.json", "where in parse the time goes" },
@@ -122,6 +149,7 @@ static int choose_view(struct show_arguments *arguments, struct diag *diag)
 		{ arguments->tree, SONDE_VIEW_TREE, NULL },
 		{ arguments->callers, SONDE_VIEW_CALLERS, arguments->callers },
 		{ arguments->callees, SONDE_VIEW_CALLEES, arguments->callees },
+		{ arguments->peek, SONDE_VIEW_PEEK, arguments->peek },
 		{ arguments->by, SONDE_VIEW_BY, arguments->by },
 		{ arguments->annotate, SONDE_VIEW_CODE, arguments->annotate },
 	};
@@ -134,7 +162,9 @@ static int choose_view(struct show_arguments *arguments, struct diag *diag)
 		arguments->show.what = views[i].what;
 		nr_given++;
 	}
-	return nr_given > 1 ? diag_errno(diag, EINVAL, "one of --top, --tree, --callers, --callees, --by, --annotate at a time") : 0;
+	if (nr_given > 1)
+		return diag_errno(diag, EINVAL, "one of --top, --tree, --callers, --callees, --peek, --by, --annotate at a time");
+	return 0;
 }
 
 static int check(void *all, char *const *command, struct diag *diag)
@@ -148,9 +178,14 @@ static int check(void *all, char *const *command, struct diag *diag)
 		.width = terminal_width(),
 		.min_percent = DEFAULT_MIN_PERCENT,
 		.colour = output_colour(STDOUT_FILENO),
+		.sort_total = arguments->sort && !strcmp(arguments->sort, "total"),
+		.focus = arguments->focus,
+		.ignore = arguments->ignore,
 	};
 	if (!arguments->input)
 		return diag_errno(diag, EINVAL, "name the profile to show: sonde show FILE (- is standard input)");
+	if (arguments->sort && strcmp(arguments->sort, "self") != 0 && !arguments->show.sort_total)
+		return diag_errno(diag, EINVAL, "--sort is self or total, not '%.40s'", arguments->sort);
 	if (arguments->min && parse_percent(arguments->min, &arguments->show.min_percent))
 		return diag_errno(diag, EINVAL, "--min takes a percentage such as 0.5, not '%.40s'", arguments->min);
 	return choose_view(arguments, diag);
@@ -177,11 +212,13 @@ static int show_run(void *all, const char *command_line)
 {
 	const struct show_arguments *arguments = all;
 	struct sonde_profile *profile = sonde_profile_new();
+	struct pager pager = pager_start();
 	int code;
 
 	profile_confine(arguments->memory_mib, NULL);
 	code = profile ? show(profile, arguments) : output_no_memory();
 	sonde_profile_free(profile);
+	pager_wait(&pager);
 	return code;
 }
 
@@ -189,8 +226,8 @@ const struct verb show_verb = {
 	.name = "show",
 	.summary = "a profile in the terminal",
 	.description = "Reads a profile, of sonde or of another profiler, and shows it as text: by default what was recorded and lost, the "
-		       "processes and the hottest "
-		       "functions. Shares are of all samples. On a terminal lines end at its width; into a pipe names are written whole.",
+		       "programs and the hottest functions. Shares are of all samples. On a terminal lines end at its width, "
+		       "and what is longer than it goes through $SONDE_PAGER, $PAGER or less; into a pipe names are written whole.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,

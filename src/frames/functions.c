@@ -8,6 +8,7 @@
 
 #include "base/interned.h"
 #include "frames/frame_source.h"
+#include "frames/mark_kind.h"
 
 #define KEY_BYTES (4 * sizeof(uint32_t)) /* name, path, kind, start_line */
 
@@ -38,14 +39,31 @@ static int find_rows(const struct profile *profile, struct functions *functions)
 					    .path = frame_path(profile, location),
 					    .kind = location->kind,
 					    .start_line = frame_start_line(profile, location) };
+		const char *name = profile_string_text(profile, row.name);
 
+		row.is_code = row.kind != FRAME_MARK || mark_kind_of(name) == MARK_CUT;
 		functions->of_location[i] = interned_add(&rows, &row);
 		if (functions->of_location[i] == INTERNED_NONE)
 			return -ENOMEM;
+		if (row.kind == FRAME_MARK && !strcmp(name, PROFILE_WAKER))
+			functions->waker = functions->of_location[i];
 	}
 	functions->nr = rows.nr;
 	functions->rows = (void *)MOVE(rows.entries);
 	return 0;
+}
+
+uint32_t functions_code_at(const struct functions *functions, const struct whole_stack *stack)
+{
+	uint32_t code = 0;
+
+	for (uint32_t i = 0; functions->waker != PROFILE_NONE && i < stack->nr; i++) {
+		if (functions->of_location[whole_stack_at(stack, i)] == functions->waker)
+			code = i + 1;
+	}
+	while (code < stack->nr && !functions->rows[functions->of_location[whole_stack_at(stack, code)]].is_code)
+		code++;
+	return code < stack->nr ? code : 0;
 }
 
 static void count_sample(const struct profile *profile, uint32_t number, uint32_t value_type, uint32_t fold, struct functions *functions)
@@ -53,12 +71,14 @@ static void count_sample(const struct profile *profile, uint32_t number, uint32_
 	const struct profile_sample *sample = profile_sample_at(profile, number);
 	struct whole_stack stack = whole_stack_of(profile, sample);
 	int64_t value = sample->values[value_type];
+	uint32_t code;
 
 	functions->all = value_fold(fold, functions->all, value);
-	for (uint32_t i = 0; i < stack.nr; i++) {
+	code = stack.nr ? functions_code_at(functions, &stack) : 0;
+	for (uint32_t i = code; i < stack.nr; i++) {
 		struct function_row *row = &functions->rows[functions->of_location[whole_stack_at(&stack, i)]];
 
-		row->self = value_fold(fold, row->self, i ? 0 : value);
+		row->self = value_fold(fold, row->self, i > code ? 0 : value);
 		row->total = value_fold(fold, row->total, row->last_sample == number + 1 ? 0 : value);
 		row->last_sample = number + 1;
 	}
@@ -66,7 +86,7 @@ static void count_sample(const struct profile *profile, uint32_t number, uint32_
 
 int functions_tally(const struct profile *profile, uint32_t value, struct functions *ret_functions)
 {
-	CLEANUP(functions_done) struct functions functions = { 0 };
+	CLEANUP(functions_done) struct functions functions = { .waker = PROFILE_NONE };
 	uint32_t nr_types, fold = profile_value_types(profile, &nr_types)[value].fold;
 	int err = find_rows(profile, &functions);
 
@@ -86,25 +106,37 @@ void functions_done(struct functions *functions)
 	*functions = (struct functions){ 0 };
 }
 
+static int compare(int64_t left, int64_t right)
+{
+	return left == right ? 0 : left < right ? 1 : -1;
+}
+
 static int by_self(const void *a, const void *b)
 {
 	const struct function_row *left = *(const struct function_row *const *)a, *right = *(const struct function_row *const *)b;
+	int order = compare(left->self, right->self);
 
-	if (left->self != right->self)
-		return left->self < right->self ? 1 : -1;
-	if (left->total != right->total)
-		return left->total < right->total ? 1 : -1;
-	return left < right ? -1 : left > right;
+	if (!order)
+		order = compare(left->total, right->total);
+	return order ? order : left < right ? -1 : left > right;
 }
 
-const struct function_row **functions_sorted(const struct functions *functions)
+static int by_total(const void *a, const void *b)
+{
+	const struct function_row *left = *(const struct function_row *const *)a, *right = *(const struct function_row *const *)b;
+	int order = compare(left->total, right->total);
+
+	return order ? order : by_self(a, b);
+}
+
+const struct function_row **functions_sorted(const struct functions *functions, bool total_first)
 {
 	const struct function_row **sorted = calloc((size_t)functions->nr + 1, sizeof(*sorted));
 
 	for (uint32_t i = 0; sorted && i < functions->nr; i++)
 		sorted[i] = &functions->rows[i];
 	if (sorted)
-		qsort(sorted, functions->nr, sizeof(*sorted), by_self);
+		qsort(sorted, functions->nr, sizeof(*sorted), total_first ? by_total : by_self);
 	return sorted;
 }
 

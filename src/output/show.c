@@ -5,6 +5,7 @@
 
 #include "base/sized.h"
 #include "output/profile_file.h"
+#include "show/focus.h"
 
 #define TEXT_BYTES_MAX ((size_t)4 << 30)
 
@@ -32,6 +33,10 @@ static int show_view(struct sonde_profile *profile, const struct sonde_show_opti
 		return show_callers(shown, options->what, show, text, &profile->diag);
 	case SONDE_VIEW_CALLEES:
 		return show_callees(shown, options->what, show, text, &profile->diag);
+	case SONDE_VIEW_PEEK:
+		err = show_callers(shown, options->what, show, text, &profile->diag);
+		buffer_text(text, "\n");
+		return err ? err : show_callees(shown, options->what, show, text, &profile->diag);
 	case SONDE_VIEW_BY:
 		err = show_by_name(options->what, &profile->diag, &by);
 		return err ? err : show_table(shown, by, show, text);
@@ -46,7 +51,7 @@ static int show_view(struct sonde_profile *profile, const struct sonde_show_opti
 
 static int check_options(struct sonde_profile *profile, const struct sonde_show_options *options)
 {
-	bool wants_what = options->view >= SONDE_VIEW_CALLERS && options->view <= SONDE_VIEW_CODE;
+	bool wants_what = (options->view >= SONDE_VIEW_CALLERS && options->view <= SONDE_VIEW_CODE) || options->view == SONDE_VIEW_PEEK;
 
 	if (!profile->profile)
 		return usage(profile, EINVAL, "nothing was read that could be shown");
@@ -55,6 +60,15 @@ static int check_options(struct sonde_profile *profile, const struct sonde_show_
 	if (options->view == SONDE_VIEW_CHANGES && !profile->diff.rows)
 		return usage(profile, EINVAL, "the profile is no difference of two");
 	return 0;
+}
+
+static int focus(struct sonde_profile *profile, const struct sonde_show_options *options)
+{
+	int err = focus_samples(profile->profile, options->focus, options->ignore, &profile->diag);
+
+	if (err)
+		profile->exit_code = err == -EINVAL ? SONDE_EXIT_USAGE : SONDE_EXIT_FAILED;
+	return err;
 }
 
 int sonde_profile_show(struct sonde_profile *profile, const struct sonde_show_options *options, const char **ret_text)
@@ -73,12 +87,15 @@ int sonde_profile_show(struct sonde_profile *profile, const struct sonde_show_op
 		err = check_options(profile, &known);
 	if (!err && known.value)
 		err = profile_file_show_value(profile, known.value);
+	if (!err && (known.focus || known.ignore))
+		err = focus(profile, &known);
 	if (err)
 		return err;
 	buffer_done(&profile->text);
 	profile->text = BUFFER_INIT(TEXT_BYTES_MAX);
 	show = (struct show_options){
-		.width = known.width, .max_lines = known.max_lines, .min_percent = known.min_percent, .colour = known.colour
+		.width = known.width, .max_lines = known.max_lines, .min_percent = known.min_percent, .colour = known.colour,
+		.sort_total = known.sort_total
 	};
 	err = show_view(profile, &known, &show);
 	if (!err)

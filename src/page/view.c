@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 #include "base/u64_map.h"
-#include "page/process_names.h"
+#include "frames/process_names.h"
 
 struct builder {
 	const struct profile *profile;

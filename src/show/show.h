@@ -14,16 +14,20 @@ struct show_options {
 	uint32_t width;     /* columns; 0: lines are not cut */
 	uint32_t max_lines; /* of a table; 0: the table's own default */
 	double min_percent; /* tree: smaller branches are left out and counted */
+	bool sort_total;    /* of functions, files, languages: by total instead of self */
 	bool colour;
 };
 
 /* X(id, word, heading) */
 #define SHOW_BY_LIST(X) \
+	X(COMM, "comm", "COMMAND") \
 	X(PROCESS, "process", "PROCESS") \
 	X(THREAD, "thread", "THREAD") \
 	X(CPU, "cpu", "CPU") \
 	X(FILE, "file", "FILE") \
-	X(LANGUAGE, "language", "LANGUAGE")
+	X(LANGUAGE, "language", "LANGUAGE") \
+	X(STATE, "state", "STATE") \
+	X(LABEL, "label", "LABEL")
 
 #define X(id, word, heading) SHOW_BY_##id,
 enum show_by { SHOW_BY_LIST(X) SHOW_BY_COUNT };
@@ -32,7 +36,7 @@ enum show_by { SHOW_BY_LIST(X) SHOW_BY_COUNT };
 /* 0 or -EINVAL (diag lists the words). */
 MUST_CHECK int show_by_name(const char *word, struct diag *diag, enum show_by *ret_by);
 
-/* The run, its losses, the processes, the hottest functions, and histograms that belong to no stack. */
+/* The run, its losses, the commands, the hottest functions, and histograms that belong to no stack. */
 MUST_CHECK int show_summary(const struct profile *profile, const struct show_options *options, struct buffer *buffer);
 MUST_CHECK int show_top(const struct profile *profile, const struct show_options *options, struct buffer *buffer);
 /* The call tree, root first. A function that calls itself directly is one node, with the depth of the recursion. */

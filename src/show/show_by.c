@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables by process, thread, CPU, file, language. A sample belongs to one process, thread and CPU. A file or language has it as self by its
- * innermost frame, and as total by any frame. */
+/* Tables by what a sample belongs to, once (command, process, thread, CPU, state) or more often (label), or by its frames: a file or
+ * language has it as self by its innermost frame, and as total by any frame. A command is all processes with one name. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "base/interned.h"
 #include "base/number.h"
 #include "frames/language.h"
+#include "frames/process_names.h"
 #include "show/show_table.h"
 #include "show/show_text.h"
 
@@ -15,11 +16,11 @@
 #define ROWS_BYTES_MAX ((size_t)4 << 30)
 
 struct group {
-	uint32_t key[3];      /* comm, tgid, tid; cpu; a path (string); or 0 if `language` is the key */
-	uint32_t pad;         /* zero */
+	uint32_t key[4];      /* name, tgid, tid; cpu; a path or state (string); of a label see label_group; 0 if `language` is the key */
 	const char *language; /* the last part of the key */
 	uint32_t last_sample; /* last sample counted into total, plus one */
 	uint32_t hottest;     /* row of the functions, or PROFILE_NONE */
+	uint32_t nr_processes, tgid; /* of a command: the first one's tgid */
 	int64_t self, total, hottest_self;
 };
 #define GROUP_KEY_BYTES offsetof(struct group, last_sample)
@@ -27,6 +28,8 @@ struct group {
 struct grouping {
 	const struct profile *profile;
 	const struct functions *functions;
+	uint32_t *process_names; /* by sample, for commands and processes */
+	struct u64_map processes; /* (group, tgid) of commands: seen */
 	enum show_by by;
 	uint32_t fold;         /* of the shown value */
 	struct interned groups; /* of struct group */
@@ -66,17 +69,66 @@ static struct group *group_at(const struct grouping *grouping, uint32_t i)
 	return interned_at(&grouping->groups, i);
 }
 
-static uint32_t group_of_sample(struct grouping *grouping, const struct profile_sample *sample)
+/* The state that stands at the leaf end of the stack, before the thread's code: a string; PROFILE_NONE: there is none. */
+static uint32_t state_of(const struct functions *functions, const struct whole_stack *stack)
+{
+	uint32_t code = stack->nr ? functions_code_at(functions, stack) : 0, row;
+
+	if (!stack->nr)
+		return PROFILE_NONE;
+	row = functions->of_location[whole_stack_at(stack, code ? code - 1 : 0)];
+	return functions->rows[row].is_code || row == functions->waker ? PROFILE_NONE : functions->rows[row].name;
+}
+
+static uint32_t group_of_sample(struct grouping *grouping, uint32_t number, const struct whole_stack *stack)
+{
+	const struct profile_sample *sample = profile_sample_at(grouping->profile, number);
+	struct group group = { .hottest = PROFILE_NONE };
+
+	switch (grouping->by) {
+	case SHOW_BY_CPU:
+		group.key[0] = sample->cpu;
+		break;
+	case SHOW_BY_STATE:
+		group.key[0] = state_of(grouping->functions, stack);
+		if (group.key[0] == PROFILE_NONE)
+			group.language = "[no state]";
+		break;
+	case SHOW_BY_THREAD:
+		group.key[0] = sample->comm;
+		group.key[1] = sample->tgid;
+		group.key[2] = sample->tid;
+		break;
+	default:
+		group.key[0] = grouping->process_names[number];
+		group.key[1] = grouping->by == SHOW_BY_PROCESS ? sample->tgid : 0;
+		break;
+	}
+	return interned_add(&grouping->groups, &group);
+}
+
+/* Counts the processes of a command. */
+static int count_process(struct grouping *grouping, uint32_t group_number, uint32_t tgid)
+{
+	uint64_t key = (uint64_t)group_number << 32 | tgid;
+	struct group *group = group_at(grouping, group_number);
+
+	if (u64_map_find(&grouping->processes, key))
+		return 0;
+	if (!group->nr_processes++)
+		group->tgid = tgid;
+	return u64_map_add(&grouping->processes, key, 0);
+}
+
+/* Its key is the label's key and text, or number and unit. */
+static uint32_t label_group(struct grouping *grouping, const struct profile_label *label)
 {
 	struct group group = { .hottest = PROFILE_NONE };
 
-	if (grouping->by == SHOW_BY_CPU) {
-		group.key[0] = sample->cpu;
-	} else {
-		group.key[0] = sample->comm;
-		group.key[1] = sample->tgid;
-		group.key[2] = grouping->by == SHOW_BY_THREAD ? sample->tid : 0;
-	}
+	group.key[0] = label->key;
+	group.key[1] = label->is_number ? (uint32_t)label->number : label->text;
+	group.key[2] = label->is_number ? (uint32_t)((uint64_t)label->number >> 32) : 0;
+	group.key[3] = label->is_number ? label->unit + 1 : 0;
 	return interned_add(&grouping->groups, &group);
 }
 
@@ -129,6 +181,8 @@ static int count_hottest(struct grouping *grouping, uint32_t group_number, uint3
 
 static int count_frames(struct grouping *grouping, uint32_t sample_number, const struct whole_stack *stack, int64_t value)
 {
+	uint32_t code;
+
 	if (!stack->nr) { /* belongs to no file or language, but is counted */
 		uint32_t number = interned_add(&grouping->groups, &(struct group){ .language = "[no stack]", .hottest = PROFILE_NONE });
 
@@ -137,18 +191,50 @@ static int count_frames(struct grouping *grouping, uint32_t sample_number, const
 		group_at(grouping, number)->self = value_fold(grouping->fold, group_at(grouping, number)->self, value);
 		group_at(grouping, number)->total = value_fold(grouping->fold, group_at(grouping, number)->total, value);
 	}
-	for (uint32_t i = 0; i < stack->nr; i++) {
+	code = stack->nr ? functions_code_at(grouping->functions, stack) : 0;
+	for (uint32_t i = code; i < stack->nr; i++) {
 		uint32_t location = whole_stack_at(stack, i), number = group_of_location(grouping, location);
 		struct group *group;
 
-		if (number == PROFILE_NONE || (!i && count_hottest(grouping, number, grouping->functions->of_location[location], value)))
+		if (number == PROFILE_NONE || (i == code && count_hottest(grouping, number, grouping->functions->of_location[location], value)))
 			return -ENOMEM;
 		group = group_at(grouping, number);
-		group->self = value_fold(grouping->fold, group->self, i ? 0 : value);
+		group->self = value_fold(grouping->fold, group->self, i > code ? 0 : value);
 		group->total = value_fold(grouping->fold, group->total, group->last_sample == sample_number + 1 ? 0 : value);
 		group->last_sample = sample_number + 1;
 	}
 	return 0;
+}
+
+static int count_in(struct grouping *grouping, uint32_t number, const struct whole_stack *stack, int64_t value)
+{
+	uint32_t code;
+
+	if (number == PROFILE_NONE)
+		return -ENOMEM;
+	group_at(grouping, number)->self = value_fold(grouping->fold, group_at(grouping, number)->self, value);
+	if (!stack->nr)
+		return 0;
+	code = functions_code_at(grouping->functions, stack);
+	return count_hottest(grouping, number, grouping->functions->of_location[whole_stack_at(stack, code)], value);
+}
+
+/* A sample counts in each of its labels. */
+static int count_labels(struct grouping *grouping, const struct profile_sample *sample, const struct whole_stack *stack,
+			int64_t value)
+{
+	uint32_t nr_labels;
+	const struct profile_label *labels = profile_labels_at(grouping->profile, sample->labels, &nr_labels);
+	int err = 0;
+
+	if (!nr_labels) {
+		struct group none = { .language = "[no label]", .hottest = PROFILE_NONE };
+
+		return count_in(grouping, interned_add(&grouping->groups, &none), stack, value);
+	}
+	for (uint32_t i = 0; i < nr_labels && !err; i++)
+		err = count_in(grouping, label_group(grouping, &labels[i]), stack, value);
+	return err;
 }
 
 static int count_sample(struct grouping *grouping, uint32_t number)
@@ -157,14 +243,15 @@ static int count_sample(struct grouping *grouping, uint32_t number)
 	struct whole_stack stack = whole_stack_of(grouping->profile, sample);
 	int64_t value = sample->values[profile_shown_value(grouping->profile)];
 	uint32_t group;
+	int err;
 
 	if (is_by_frame(grouping))
 		return count_frames(grouping, number, &stack, value);
-	group = group_of_sample(grouping, sample);
-	if (group == PROFILE_NONE)
-		return -ENOMEM;
-	group_at(grouping, group)->self = value_fold(grouping->fold, group_at(grouping, group)->self, value);
-	return stack.nr ? count_hottest(grouping, group, grouping->functions->of_location[whole_stack_at(&stack, 0)], value) : 0;
+	if (grouping->by == SHOW_BY_LABEL)
+		return count_labels(grouping, sample, &stack, value);
+	group = group_of_sample(grouping, number, &stack);
+	err = count_in(grouping, group, &stack, value);
+	return err || grouping->by != SHOW_BY_COMM || !value ? err : count_process(grouping, group, sample->tgid);
 }
 
 static int by_self(const void *a, const void *b)
@@ -178,25 +265,50 @@ static int by_self(const void *a, const void *b)
 	return memcmp(left->key, right->key, sizeof(left->key));
 }
 
+/* The name of a command, process or thread, with its ids. */
+static void write_owner(const struct grouping *grouping, const struct group *group, struct buffer *buffer)
+{
+	const char *name = profile_string_text(grouping->profile, group->key[0]);
+
+	show_name(buffer, *name ? name : "[no name]");
+	if (group->nr_processes > 1)
+		buffer_printf(buffer, " (%" PRIu32 " processes)", group->nr_processes);
+	else if (group->tgid)
+		buffer_printf(buffer, " %" PRIu32, group->tgid);
+	if (group->key[1])
+		buffer_printf(buffer, " %" PRIu32, group->key[1]);
+	if (group->key[2])
+		buffer_printf(buffer, "/%" PRIu32, group->key[2]);
+}
+
 static void write_label(const struct grouping *grouping, const struct group *group, struct buffer *buffer)
 {
-	const char *text = profile_string_text(grouping->profile, grouping->by == SHOW_BY_CPU ? PROFILE_EMPTY_STRING : group->key[0]);
+	const struct profile *profile = grouping->profile;
 
-	if (group->language) {
-		show_name(buffer, group->language);
-	} else if (grouping->by == SHOW_BY_CPU && group->key[0] == PROFILE_NONE) {
-		buffer_text(buffer, "not known");
-	} else if (grouping->by == SHOW_BY_CPU) {
-		buffer_printf(buffer, "%" PRIu32, group->key[0]);
-	} else if (grouping->by == SHOW_BY_FILE) {
-		show_name(buffer, text);
-	} else {
-		show_name(buffer, *text ? text : "[no name]");
-		if (group->key[1])
-			buffer_printf(buffer, " %" PRIu32, group->key[1]);
-		if (group->key[2])
-			buffer_printf(buffer, "/%" PRIu32, group->key[2]);
+	show_name(buffer, profile_string_text(profile, group->key[0]));
+	buffer_text(buffer, "=");
+	if (!group->key[3]) {
+		show_name(buffer, profile_string_text(profile, group->key[1]));
+		return;
 	}
+	buffer_printf(buffer, "%" PRId64 " ", (int64_t)((uint64_t)group->key[2] << 32 | group->key[1]));
+	show_name(buffer, profile_string_text(profile, group->key[3] - 1));
+}
+
+static void write_name(const struct grouping *grouping, const struct group *group, struct buffer *buffer)
+{
+	if (group->language)
+		show_name(buffer, group->language);
+	else if (grouping->by == SHOW_BY_CPU && group->key[0] == PROFILE_NONE)
+		buffer_text(buffer, "not known");
+	else if (grouping->by == SHOW_BY_CPU)
+		buffer_printf(buffer, "%" PRIu32, group->key[0]);
+	else if (grouping->by == SHOW_BY_FILE || grouping->by == SHOW_BY_STATE)
+		show_name(buffer, profile_string_text(grouping->profile, group->key[0]));
+	else if (grouping->by == SHOW_BY_LABEL)
+		write_label(grouping, group, buffer);
+	else
+		write_owner(grouping, group, buffer);
 }
 
 static void write_group(const struct grouping *grouping, const struct group *group, const struct show_options *options,
@@ -205,7 +317,7 @@ static void write_group(const struct grouping *grouping, const struct group *gro
 	size_t from = buffer->size;
 
 	show_parts(buffer, grouping->profile, options, group->self, is_by_frame(grouping) ? &group->total : NULL, grouping->functions->all);
-	write_label(grouping, group, buffer);
+	write_name(grouping, group, buffer);
 	if (group->hottest != PROFILE_NONE && group->self) {
 		buffer_text(buffer, "  (");
 		if (grouping->fold == VALUE_SUM)
@@ -216,6 +328,13 @@ static void write_group(const struct grouping *grouping, const struct group *gro
 	show_line_end(buffer, options, from);
 }
 
+static int by_group_total(const void *a, const void *b)
+{
+	const struct group *left = a, *right = b;
+
+	return left->total != right->total ? (left->total < right->total ? 1 : -1) : by_self(a, b);
+}
+
 static void write_groups(struct grouping *grouping, uint32_t max_lines, const struct show_options *options, struct buffer *buffer)
 {
 	uint32_t nr = grouping->groups.nr, i;
@@ -223,7 +342,9 @@ static void write_groups(struct grouping *grouping, uint32_t max_lines, const st
 	int64_t rest = 0;
 
 	if (nr)
-		qsort(grouping->groups.entries, nr, sizeof(struct group), by_self);
+		qsort(grouping->groups.entries, nr, sizeof(struct group), options->sort_total ? by_group_total : by_self);
+	while (nr && !group_at(grouping, nr - 1)->self && !group_at(grouping, nr - 1)->total) /* left out by --focus */
+		nr--;
 	snprintf(rest_heading, sizeof(rest_heading), "%s%s", headings[grouping->by],
 		 grouping->fold == VALUE_MIN ? "" : "  (hottest function)");
 	if (is_by_frame(grouping))
@@ -246,6 +367,8 @@ static void grouping_done(struct grouping *grouping)
 	interned_done(&grouping->groups);
 	buffer_done(&grouping->pairs);
 	u64_map_done(&grouping->pair_index);
+	u64_map_done(&grouping->processes);
+	free(grouping->process_names);
 	free(grouping->of_location);
 }
 
@@ -262,7 +385,9 @@ int show_groups(const struct profile *profile, enum show_by by, const struct fun
 	int err = 0;
 
 	grouping.of_location = calloc((size_t)profile_nr_locations(profile) + 1, sizeof(*grouping.of_location));
-	if (!grouping.of_location)
+	if (by == SHOW_BY_COMM || by == SHOW_BY_PROCESS)
+		grouping.process_names = process_names(profile);
+	if (!grouping.of_location || ((by == SHOW_BY_COMM || by == SHOW_BY_PROCESS) && !grouping.process_names))
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < profile_nr_samples(profile); i++)
 		err = count_sample(&grouping, i);

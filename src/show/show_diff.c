@@ -7,15 +7,24 @@
 #include "show/show_text.h"
 
 #define DIFF_LINES 40
+#define WIDE_COLUMNS 110
 
-static void write_side(const struct diff *diff, const int64_t values[2], const struct show_options *options, struct buffer *buffer)
+/* Then there is no room for both shares of the total beside names. */
+static bool is_narrow(const struct show_options *options)
+{
+	return options->width && options->width < WIDE_COLUMNS;
+}
+
+static void write_side(const struct diff *diff, const int64_t values[2], bool change_alone, const struct show_options *options,
+		       struct buffer *buffer)
 {
 	double before = 100.0 * (double)values[0] / (double)diff->all[0], after = 100.0 * (double)values[1] / (double)diff->all[1];
 	bool is_noise = before != after && diff_has_counts(diff) && diff_is_noise(diff, values);
 	const char *colour = is_noise || !options->colour ? "" : after > before ? "\033[31m" : "\033[34m";
 
-	buffer_printf(buffer, "%8.2f %% %7.2f %% %s%+8.2f%s%s ", before, after, colour, after - before, *colour ? "\033[0m" : "",
-		      is_noise ? "~" : " ");
+	if (!change_alone)
+		buffer_printf(buffer, "%8.2f %% %7.2f %% ", before, after);
+	buffer_printf(buffer, "%s%+8.2f%s%s ", colour, after - before, *colour ? "\033[0m" : "", is_noise ? "~" : " ");
 }
 
 static void write_row(const struct diff *diff, const struct diff_row *row, const struct show_options *options, struct buffer *buffer)
@@ -24,8 +33,8 @@ static void write_row(const struct diff *diff, const struct diff_row *row, const
 	size_t from = buffer->size;
 	char room[FUNCTION_PLACE_BYTES];
 
-	write_side(diff, row->self, options, buffer);
-	write_side(diff, row->total, options, buffer);
+	write_side(diff, row->self, false, options, buffer);
+	write_side(diff, row->total, is_narrow(options), options, buffer);
 	buffer_text(buffer, " ");
 	show_name(buffer, function_row_name(diff->profile, &function));
 	show_dim(buffer, options, function_row_place(diff->profile, &function, room));
@@ -52,8 +61,10 @@ static void show_functions(const struct diff *diff, const struct show_options *o
 	uint32_t max_lines = options->max_lines ? options->max_lines : DIFF_LINES, nr = 0, nr_changed = 0, nr_noise = 0;
 
 	write_totals(diff, options, buffer);
-	show_heading(buffer, options, "     SELF                          TOTAL");
-	show_heading(buffer, options, "   BEFORE     AFTER   CHANGE     BEFORE     AFTER   CHANGE    FUNCTION");
+	show_heading(buffer, options, is_narrow(options) ? "     SELF                       TOTAL" : "     SELF                          TOTAL");
+	show_heading(buffer, options,
+		     is_narrow(options) ? "   BEFORE     AFTER   CHANGE   CHANGE    FUNCTION"
+					: "   BEFORE     AFTER   CHANGE     BEFORE     AFTER   CHANGE    FUNCTION");
 	for (; nr < diff->nr_rows && nr < max_lines; nr++)
 		write_row(diff, &diff->rows[nr], options, buffer);
 	if (nr < diff->nr_rows)

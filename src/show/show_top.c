@@ -15,7 +15,7 @@
 
 #define TOP_LINES     40
 #define SUMMARY_LINES 20
-#define SUMMARY_PROCESSES 10
+#define SUMMARY_COMMANDS 10
 
 static void write_row(const struct profile *profile, const struct function_row *row, int64_t all, const struct show_options *options,
 		      struct buffer *buffer)
@@ -42,7 +42,7 @@ static void write_rest(const struct profile *profile, uint32_t nr_shown, uint32_
 static int write_functions(const struct profile *profile, const struct functions *functions, uint32_t max_lines,
 			   const struct show_options *options, struct buffer *buffer)
 {
-	CLEANUP(freep) const struct function_row **sorted = functions_sorted(functions);
+	CLEANUP(freep) const struct function_row **sorted = functions_sorted(functions, options->sort_total);
 	int64_t shown = 0;
 	uint32_t nr = 0;
 
@@ -103,7 +103,7 @@ static int write_samples(const struct profile *profile, const struct show_option
 		return err;
 	show_title(buffer, profile, options, functions.all);
 	buffer_text(buffer, "\n");
-	err = show_groups(profile, SHOW_BY_PROCESS, &functions, SUMMARY_PROCESSES, options, buffer);
+	err = show_groups(profile, SHOW_BY_COMM, &functions, SUMMARY_COMMANDS, options, buffer);
 	if (err)
 		return err;
 	buffer_text(buffer, "\n");

@@ -29,7 +29,7 @@ int write_top(const struct profile *profile, const struct export_options *option
 
 	if (err)
 		return err;
-	sorted = functions_sorted(&functions);
+	sorted = functions_sorted(&functions, false);
 	if (!sorted)
 		return -ENOMEM;
 	if (functions.all)

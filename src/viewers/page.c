@@ -97,6 +97,17 @@ static int read_object(struct page *page, const char *object)
 	return err;
 }
 
+static bool is_box(const char *kind)
+{
+	static const char *const boxes[] = { "all", "process", "comm", "thread" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(boxes); i++) {
+		if (!strcmp(kind, boxes[i]))
+			return true;
+	}
+	return false;
+}
+
 static int read_kinds(struct page *page)
 {
 	struct reading *in = &page->in;
@@ -110,6 +121,8 @@ static int read_kinds(struct page *page)
 			break;
 		while (kind < FRAME_KIND_COUNT && strcmp(in->text.data, frame_kind_name((enum frame_kind)kind)) != 0)
 			kind++;
+		if (kind == FRAME_KIND_COUNT && !is_box(in->text.data))
+			kind = FRAME_MARK; /* the page has kinds of marks */
 		err = json_column_add(&page->kinds, kind);
 	}
 	return err;

@@ -13,6 +13,7 @@
 
 #include "show/annotation.h"
 #include "show/diff.h"
+#include "show/focus.h"
 #include "show/show.h"
 #include "small_profile.h"
 #include "symbolize/code_listing.h"
@@ -147,6 +148,81 @@ static uint32_t run_by(struct profile *profile, const char *name, const char *fi
 	};
 
 	return profile_location(profile, &location);
+}
+
+/* Processes of one name are one command; a thread's process is called as its main thread, or as its threads are. */
+static void test_commands(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = ten();
+	struct profile_sample thread = {
+		.tgid = 30, .tid = 31, .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .values = { 4 }
+	};
+
+	thread.comm = profile_string(profile, "pool");
+	assert_int_equal(profile_add(profile, &thread), 0);
+	thread.tgid = 40;
+	assert_int_equal(profile_add(profile, &thread), 0);
+	check_by(profile, SHOW_BY_COMM, "samples: 18 in all\n     SHARE        VALUE  COMMAND  (hottest function)\n"
+					"   50.00 %            9  worker (2 processes)  (78 % spin)\n"
+					"   27.78 %            5  other 30  (20 % sys_read)\n"
+					"   22.22 %            4  pool 40\n");
+}
+
+static void test_labels(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = ten();
+	struct profile_label labels[2] = { { .key = profile_string(profile, "route"), .text = profile_string(profile, "/a") },
+					   { .key = profile_string(profile, "size"), .number = -5, .is_number = 1,
+					     .unit = profile_string(profile, "bytes") } };
+	struct profile_sample sample = {
+		.tgid = 30, .tid = 31, .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .values = { 5 }
+	};
+
+	sample.labels = profile_labels(profile, labels, 2);
+	assert_int_equal(profile_add(profile, &sample), 0);
+	check_by(profile, SHOW_BY_LABEL, "samples: 15 in all\n     SHARE        VALUE  LABEL  (hottest function)\n"
+					 "   66.67 %           10  [no label]  (70 % spin)\n"
+					 "   33.33 %            5  route=/a\n"
+					 "   33.33 %            5  size=-5 bytes\n");
+}
+
+/* A wait belongs to the function that waited; what it waited for is a state. Frames of the waker are not the thread's. */
+static void test_states(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+	const uint32_t wait = run_by(profile, "[futex]", "", 0, 0, FRAME_MARK), end = run_by(profile, "--", "", 0, 0, FRAME_MARK),
+		       name = run_by(profile, "waker", "", 0, 0, FRAME_MARK), post = run_by(profile, "post", "", 0, 0, FRAME_NATIVE),
+		       take = run_by(profile, "take", "", 0, 0, FRAME_NATIVE), cut = run_by(profile, "[truncated]", "", 0, 0, FRAME_MARK);
+	struct profile_sample sample = { .tgid = 40, .tid = 40, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE };
+
+	sample.user_stack = profile_stack(profile, (const uint32_t[]){ name, post, end, wait, take, cut }, 6);
+	sample.values[0] = 3;
+	assert_int_equal(profile_add(profile, &sample), 0);
+	sample.user_stack = profile_stack(profile, (const uint32_t[]){ take, cut }, 2);
+	sample.values[0] = 1;
+	assert_int_equal(profile_add(profile, &sample), 0);
+	check_by(profile, SHOW_BY_STATE, "samples: 4 in all\n     SHARE        VALUE  STATE  (hottest function)\n"
+					 "   75.00 %            3  [futex]  (100 % take)\n"
+					 "   25.00 %            1  [no state]  (100 % take)\n");
+	assert_int_equal(show_top(profile, &(struct show_options){ .max_lines = 2, .sort_total = true }, &buffer), 0);
+	check_text(&buffer, "samples: 4 in all\n      SELF     TOTAL         SELF  FUNCTION\n"
+			    "  100.00 %  100.00 %            4  take\n"
+			    "    0.00 %  100.00 %            0  [truncated]\n"
+			    "2 of 6 functions: 100.00 % of all (self)\n");
+}
+
+static void test_focus(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = ten();
+	struct diag diag = { 0 };
+
+	assert_int_equal(focus_samples(profile, "(", NULL, &diag), -EINVAL);
+	assert_non_null(strstr(diag.text, "no regular expression"));
+	assert_int_equal(focus_samples(profile, "^(spin|read)$", "^rec$", &diag), 0);
+	check_by(profile, SHOW_BY_COMM, "samples: 7 in all\n     SHARE        VALUE  COMMAND  (hottest function)\n"
+					"   85.71 %            6  worker 10  (100 % spin)\n"
+					"   14.29 %            1  other 30  (100 % sys_read)\n");
 }
 
 /* Functions of one name in two files, or at two first lines, are separate. The lines of calls do not separate functions. */
@@ -426,6 +502,10 @@ int main(void)
 		cmocka_unit_test(test_callers_and_callees),
 		cmocka_unit_test(test_folds),
 		cmocka_unit_test(test_by),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_focus),
 		cmocka_unit_test(test_interpreted),
 		cmocka_unit_test(test_diff_of_interpreted),
 		cmocka_unit_test(test_hostile_names),
