@@ -194,9 +194,10 @@ static int count_frames(struct grouping *grouping, uint32_t sample_number, const
 	code = stack->nr ? functions_code_at(grouping->functions, stack) : 0;
 	for (uint32_t i = code; i < stack->nr; i++) {
 		uint32_t location = whole_stack_at(stack, i), number = group_of_location(grouping, location);
+		uint32_t row = grouping->functions->of_location[location];
 		struct group *group;
 
-		if (number == PROFILE_NONE || (i == code && count_hottest(grouping, number, grouping->functions->of_location[location], value)))
+		if (number == PROFILE_NONE || (i == code && count_hottest(grouping, number, row, value)))
 			return -ENOMEM;
 		group = group_at(grouping, number);
 		group->self = value_fold(grouping->fold, group->self, i > code ? 0 : value);

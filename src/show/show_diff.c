@@ -61,7 +61,8 @@ static void show_functions(const struct diff *diff, const struct show_options *o
 	uint32_t max_lines = options->max_lines ? options->max_lines : DIFF_LINES, nr = 0, nr_changed = 0, nr_noise = 0;
 
 	write_totals(diff, options, buffer);
-	show_heading(buffer, options, is_narrow(options) ? "     SELF                       TOTAL" : "     SELF                          TOTAL");
+	show_heading(buffer, options,
+		     is_narrow(options) ? "     SELF                       TOTAL" : "     SELF                          TOTAL");
 	show_heading(buffer, options,
 		     is_narrow(options) ? "   BEFORE     AFTER   CHANGE   CHANGE    FUNCTION"
 					: "   BEFORE     AFTER   CHANGE     BEFORE     AFTER   CHANGE    FUNCTION");
