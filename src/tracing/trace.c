@@ -35,7 +35,8 @@ static const char *format_at(uint32_t i)
 	return i < ARRAY_SIZE(words) ? words[i] : NULL;
 }
 
-#define FIELD(field) .offset = offsetof(struct trace_arguments, field)
+#define AT(field)    offsetof(struct trace_arguments, field)
+#define FIELD(field) .offset = AT(field)
 
 static const struct option_spec options[] = {
 	{ .group = "What is measured",
@@ -43,12 +44,7 @@ static const struct option_spec options[] = {
 	  .kind = OPTION_TEXT,
 	  FIELD(probes),
 	  .help = "what is traced, see below" },
-	{ .metavar = "DURATION",
-	  .kind = OPTION_NUMBER,
-	  FIELD(duration_s),
-	  .min = 1,
-	  .max = EVENTS_MAX_INTERVAL_S,
-	  .help = "seconds; without it until Ctrl-C or the end of what is measured" },
+	OPTION_ROW_DURATION(AT(duration_s), "seconds; without it until Ctrl-C or the end of what is measured"),
 	{ .name = "filter",
 	  .metavar = "COMPARISONS",
 	  .kind = OPTION_TEXT,
@@ -68,13 +64,8 @@ static const struct option_spec options[] = {
 
 	TARGET_OPTIONS(struct trace_arguments, events.targets),
 
-	{ .group = "How it is shown",
-	  .name = "by",
-	  .metavar = "WHAT[,WHAT...]",
-	  .kind = OPTION_TEXT,
-	  FIELD(by_text),
-	  .value_name = by_at,
-	  .help = "count by pid, tid, comm, cpu, and by one arg:FIELD; without it one number for each probe" },
+	OPTION_ROW_BY(AT(by_text), by_at, "[,WHAT...]",
+		      "count by pid, tid, comm, cpu, and by one arg:FIELD; without it one number for each probe"),
 	{ .name = "print",
 	  .kind = OPTION_FLAG,
 	  FIELD(print),
