@@ -48,7 +48,8 @@ static const struct option_spec options[] = {
 	  .min = 1,
 	  .max = UINT32_MAX,
 	  .help = "so many functions in the table; 40" },
-	OPTION_ROW_OUTPUT(AT(outputs), "write a profile of both, in the format that the suffix names, instead of the table; may be repeated"),
+	OPTION_ROW_OUTPUT(AT(outputs),
+			  "write a profile of both, in the format that the suffix names, instead of the table; may be repeated"),
 	OPTION_ROW_FORMAT(AT(format), profile_write_format_at, OPTION_FORMAT_ANY),
 };
 

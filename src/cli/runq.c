@@ -74,8 +74,9 @@ static const struct option_spec options[] = {
 	OPTION_ROW_BY(AT(by_text), by_at, "", "a histogram for each pid, tid, cpu, cgroup or comm, the one with the most time last"),
 	{ .letter = 'm', .name = "ms", .kind = OPTION_FLAG, FIELD(milliseconds), .help = "milliseconds instead of microseconds" },
 	OPTION_ROW_TIMESTAMP(AT(timestamps), "the time before each report"),
-	OPTION_ROW_OUTPUT(AT(outputs), "write the histograms of all intervals together to FILE, in the format that its suffix names, instead of reports; - is "
-		  "standard output; may be repeated"),
+	OPTION_ROW_OUTPUT(AT(outputs),
+			  "write the histograms of all intervals together to FILE, in the format that its suffix names, instead of "
+			  "reports; - is standard output; may be repeated"),
 	OPTION_ROW_FORMAT(AT(format), profile_write_format_at, OPTION_FORMAT_ANY),
 };
 

@@ -91,7 +91,8 @@ static const struct option_spec options[] = {
 	  .instead = "leave one out",
 	  .help = "text, or json: one object, with a number for each event that has been counted, and all about all of them in \"events\"; "
 		  "without it what the suffix of FILE says" },
-	OPTION_ROW_OUTPUT(AT(outputs), "write to FILE; without it to standard output or, with a command, to standard error; - is standard output"),
+	OPTION_ROW_OUTPUT(AT(outputs),
+			  "write to FILE; without it to standard output or, with a command, to standard error; - is standard output"),
 };
 
 static const struct verb_example examples[] = {

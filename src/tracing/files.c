@@ -44,7 +44,8 @@ static const struct option_spec options[] = {
 
 	TARGET_OPTIONS(struct files_arguments, events.targets),
 
-	EVENTS_SHOWN_OPTIONS(struct files_arguments, events, by_at, "with sums, a row for each pid, comm or path, or for what occurs of several; path",
+	EVENTS_SHOWN_OPTIONS(struct files_arguments, events, by_at,
+			     "with sums, a row for each pid, comm or path, or for what occurs of several; path",
 			     format_at, "text; bpftrace: 'PID 185: cat is opening: /etc/passwd'; json: an object per line"),
 };
 

@@ -34,7 +34,8 @@ static const struct option_spec options[] = {
 
 	TARGET_OPTIONS(struct io_arguments, events.targets),
 
-	EVENTS_SHOWN_OPTIONS(struct io_arguments, events, by_at, "a row for each pid, comm, file or (system) call, or for what occurs of several; pid,file",
+	EVENTS_SHOWN_OPTIONS(struct io_arguments, events, by_at,
+			     "a row for each pid, comm, file or (system) call, or for what occurs of several; pid,file",
 			     format_at, "text; json: an object per line"),
 };
 
