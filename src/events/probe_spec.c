@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/number.h"
+#include "events/probe_nearest.h"
 #include "programs/call_numbers.h"
+#include "programs/kernel_functions.h"
 
 enum kind {
 	KIND_ANY,
@@ -15,6 +16,7 @@ enum kind {
 	KIND_RAW,
 	KIND_SYSCALL,
 	KIND_SYSCALL_END,
+	KIND_FUNCTION, /* of the kernel, by whichever way there is */
 	KIND_KPROBE,
 	KIND_KRETPROBE,
 	KIND_FENTRY,
@@ -49,11 +51,6 @@ static const struct {
 	{ "U", KIND_USDT },
 };
 
-bool probe_has_kprobes(void)
-{
-	return !access("/sys/bus/event_source/devices/kprobe/type", F_OK);
-}
-
 /* Cuts off the word before the first ':' if it names a kind. */
 static enum kind take_kind(char **at)
 {
@@ -82,7 +79,7 @@ static int set_call(struct probe_spec *spec, const char *name, bool end, struct 
 	return 0;
 }
 
-static int set_tracepoint(struct probe_spec *spec, const struct kernel_types *types, const char *name, bool raw, struct diag *diag)
+static int set_tracepoint(struct probe_spec *spec, struct kernel_types *types, const char *name, bool raw, struct diag *diag)
 {
 	spec->context = SONDE_PROBE_WORDS;
 	spec->trigger = (struct trigger){ .kind = TRIGGER_RAW_TRACEPOINT, .name = name };
@@ -91,20 +88,31 @@ static int set_tracepoint(struct probe_spec *spec, const struct kernel_types *ty
 	return 0;
 }
 
-static int set_function(struct probe_spec *spec, const struct kernel_types *types, const char *name, enum kind kind, struct diag *diag)
+static bool is_at_entry(enum kind kind)
 {
-	bool fentry = kind == KIND_FENTRY || kind == KIND_FEXIT, end = kind == KIND_KRETPROBE || kind == KIND_FEXIT;
-	char nearest[128] = "";
+	return kind == KIND_KPROBE || kind == KIND_FENTRY || kind == KIND_FUNCTION;
+}
 
-	if (!probe_has_kprobes() && !fentry) {
-		probe_nearest(types, name, nearest, sizeof(nearest));
-		return diag_errno(
-		    diag, EOPNOTSUPP, "this kernel cannot probe its functions (CONFIG_KPROBES): '%.80s' is not traced%s%s%s", name,
-		    *nearest ? "; the nearest that it can trace is " : "", nearest,
-		    strstr(name, "irq") || strstr(name, "interrupt") ? ", or irq_handler_entry by --filter 'action.name == \"NAME\"'" : "");
-	}
-	if (kernel_types_function(types, name, &spec->args))
-		spec->args.nr = 0; /* a name that BTF does not have: arg0 to arg5 */
+/* Which of the two ways is taken: the one that was asked for, else the one that the kernel has. False: it cannot. */
+static bool choose_way(enum kind kind, bool *ret_fentry)
+{
+	bool has_kprobes = kernel_functions_have_kprobes();
+
+	*ret_fentry = kind == KIND_FENTRY || kind == KIND_FEXIT || (kind == KIND_FUNCTION && !has_kprobes);
+	return *ret_fentry ? kernel_functions_have_fentry() : has_kprobes;
+}
+
+static int set_function(struct probe_spec *spec, struct kernel_types *types, const char *name, enum kind kind, struct diag *diag)
+{
+	static const char *const ways[] = { "kprobes (CONFIG_KPROBES)", "fentry (it has no direct calls, or does not let programs use them)",
+					    "kprobes (CONFIG_KPROBES) or by fentry" };
+	bool end = !is_at_entry(kind), fentry, known = !kernel_types_function(types, name, &spec->args);
+
+	spec->is_handler = known && kernel_types_is_handler(&spec->args);
+	if (!choose_way(kind, &fentry))
+		return probe_refuse(types, name, spec->is_handler, ways[kind == KIND_FUNCTION ? 2 : fentry], diag);
+	if (fentry && !known)
+		return diag_errno(diag, ENOENT, "BTF does not have '%.80s', so fentry cannot be at it: kprobe:%.80s can", name, name);
 	spec->trigger =
 	    (struct trigger){ .kind = fentry ? (end ? TRIGGER_FEXIT : TRIGGER_FENTRY) : (end ? TRIGGER_KRETPROBE : TRIGGER_KPROBE),
 			      .name = name };
@@ -176,10 +184,11 @@ static const char *without_group(const char *name)
 	return colon ? colon + 1 : name;
 }
 
-static int set_any(struct probe_spec *spec, const struct kernel_types *types, char *at, struct diag *diag)
+static int set_any(struct probe_spec *spec, struct kernel_types *types, char *at, struct diag *diag)
 {
 	struct kernel_args args;
 	const char *name = without_group(at);
+	uint64_t kaddr;
 
 	if (*at == '/')
 		return set_user_function(spec, at, false, diag);
@@ -191,12 +200,12 @@ static int set_any(struct probe_spec *spec, const struct kernel_types *types, ch
 		return set_tracepoint(spec, types, name, false, diag);
 	if (call_number(name, false) != CALL_UNKNOWN)
 		return set_call(spec, name, false, diag);
-	if (!kernel_types_function(types, name, &args))
-		return set_function(spec, types, name, KIND_KPROBE, diag);
+	if (!kernel_types_function(types, name, &args) || kernel_functions_find(name, &kaddr))
+		return set_function(spec, types, name, KIND_FUNCTION, diag);
 	return diag_errno(diag, ENOENT, "nothing is called '%.80s' here: sonde trace -l '*%.80s*' lists what is", name, name);
 }
 
-static int set_kind(struct probe_spec *spec, const struct kernel_types *types, enum kind kind, char *at, struct diag *diag)
+static int set_kind(struct probe_spec *spec, struct kernel_types *types, enum kind kind, char *at, struct diag *diag)
 {
 	switch (kind) {
 	case KIND_ANY:
@@ -220,7 +229,7 @@ static int set_kind(struct probe_spec *spec, const struct kernel_types *types, e
 	}
 }
 
-int probe_spec_parse(const char *text, size_t size, bool latency, const struct kernel_types *types, struct diag *diag,
+int probe_spec_parse(const char *text, size_t size, bool latency, struct kernel_types *types, struct diag *diag,
 		     struct probe_spec *ret_spec)
 {
 	struct probe_spec spec = { .text = strndup(text, size), .copy = strndup(text, size) };
@@ -271,7 +280,7 @@ static bool builtin_field(const char *text, struct sonde_probe_field *ret_field)
 	return false;
 }
 
-int probe_spec_field(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
+int probe_spec_field(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
 		     struct sonde_probe_field *ret_field, bool *ret_is_address)
 {
 	size_t size = strlen(text);
@@ -294,7 +303,7 @@ int probe_spec_field(const struct probe_spec *spec, const struct kernel_types *t
 	if (!spec->args.nr)
 		return diag_errno(diag, EINVAL, "'%.80s' has the fields pid, tid, cpu, comm, ret and arg0 to arg5, no '%.60s'", spec->text,
 				  text);
-	return kernel_types_field(types, &spec->args, text, diag, ret_field, ret_is_address);
+	return kernel_types_field(&spec->args, text, diag, ret_field, ret_is_address);
 }
 
 /* --- comparisons ---------------------------------------------------------------------------------------------------------------------- */
@@ -352,22 +361,22 @@ static int take_number(const char **at, struct sonde_probe_filter *filter, struc
 	size_t size = strcspn(*at, " \t&");
 	bool is_negative = **at == '-';
 	const char *digits = word + is_negative, *hex = digits + 2;
+	uint64_t number = 0;
 	int err = -EINVAL;
 
 	if (size < sizeof(word)) {
 		memcpy(word, *at, size);
-		err = strncmp(digits, "0x", 2) != 0 ? number_u64(digits, UINT64_MAX, &filter->number)
-						     : number_hex(&hex, word + size, &filter->number) ?: *hex ? -EINVAL : 0;
+		err = strncmp(digits, "0x", 2) != 0 ? number_u64(digits, UINT64_MAX, &number)
+						     : number_hex(&hex, word + size, &number) ?: *hex ? -EINVAL : 0;
 	}
 	if (err)
 		return diag_errno(diag, EINVAL, "'%.60s' is no number; a text is compared with fields that are one, or str(FIELD)", *at);
-	if (is_negative)
-		filter->number = -filter->number;
+	filter->number = is_negative ? -number : number;
 	*at += size;
 	return 0;
 }
 
-static int take_comparison(const struct probe_spec *spec, const struct kernel_types *types, const char **at, struct diag *diag,
+static int take_comparison(const struct probe_spec *spec, struct kernel_types *types, const char **at, struct diag *diag,
 			   struct sonde_probe_filter *filter)
 {
 	size_t size = strcspn(*at, " \t=!<>^&");
@@ -397,7 +406,7 @@ static int take_comparison(const struct probe_spec *spec, const struct kernel_ty
 	return take_text(at, filter, diag);
 }
 
-int probe_spec_filter(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
+int probe_spec_filter(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
 		      struct sonde_probe_filter *ret_filters, uint32_t *ret_nr)
 {
 	const char *at = skip_blanks(text);

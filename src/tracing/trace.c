@@ -11,9 +11,9 @@
 
 struct trace_arguments {
 	struct events_options events;
-	const char *probes, *filter, *list, *by_text;
+	const char *probes, *filter, *by_text;
 	uint64_t duration_s;
-	bool latency, print, verbose;
+	bool latency, print, list, verbose;
 	bool stacks, folded, user_only, kernel_only;
 	struct option_texts outputs;
 	struct recording recording; /* with stacks: filled in from the others */
@@ -56,10 +56,9 @@ static const struct option_spec options[] = {
 	  .help = "the time from entry to return, of functions and system calls, as a histogram" },
 	{ .letter = 'l',
 	  .name = "list",
-	  .metavar = "PATTERN",
-	  .kind = OPTION_TEXT,
+	  .kind = OPTION_FLAG,
 	  FIELD(list),
-	  .help = "list what can be traced, with * ? and [] in its name or in type:name, and end" },
+	  .help = "list what can be traced and matches PROBE, with * ? and [] in its name or in type:name; all without it" },
 	{ .letter = 'v', .name = "verbose", .kind = OPTION_FLAG, FIELD(verbose), .help = "with -l: arguments and their types" },
 
 	TARGET_OPTIONS(struct trace_arguments, events.targets),
@@ -169,7 +168,7 @@ static int check_hits(struct trace_arguments *arguments, char *const *command, s
 	if (err)
 		return err;
 	if (arguments->list)
-		return arguments->probes ? diag_errno(diag, EINVAL, "-l lists, and traces nothing: leave the probe out") : 0;
+		return 0;
 	if (!arguments->probes)
 		return diag_errno(diag, EINVAL, "what is to be traced? sonde trace -l '*NAME*' lists what there is");
 	if (arguments->print && arguments->by_text)
@@ -195,10 +194,10 @@ static int print(void *arg, const char *lines)
 
 static int list(const struct trace_arguments *arguments)
 {
-	int err = sonde_trace_list(arguments->list, arguments->verbose, print, NULL);
+	int err = sonde_trace_list(arguments->probes, arguments->verbose, print, NULL);
 
 	if (err == -ENOENT) {
-		output_say("nothing is called '%s' here; * stands for any characters", arguments->list);
+		output_say("nothing is called '%s' here; * stands for any characters", arguments->probes ? arguments->probes : "*");
 		return SONDE_EXIT_NO_SAMPLES;
 	}
 	if (err && err != -EPIPE)

@@ -184,8 +184,8 @@ def lists():
 	with open("/proc/kallsyms", encoding="ascii") as file:
 		want = {"kprobe:" + line.split()[2] for line in file if re.match(r"\S+ [tTwW] vfs_", line)}
 	check_equal(names, want, "functions")
-	check(HAS_KPROBES or all(line.endswith("(not here: this kernel has no kprobes)") for line in result.out.splitlines()), lambda: result.out)
-	check("tracepoint:sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next" in sonde("trace", "-l", "tracepoint:sched_sw*", "-v", want=0).out, "arguments")
+	check(HAS_KPROBES or all(line.endswith("(not here: this kernel has neither kprobes nor fentry)") for line in result.out.splitlines()), lambda: result.out)
+	check("tracepoint:sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next" in sonde("trace", "-lv", "tracepoint:sched_sw*", want=0).out, "arguments")
 	check_equal(sonde("trace", "-l", "syscall:open", want=0).out, "syscall:open\n", "one call")
 	sonde("trace", "-l", "nothing_like_it", want=5)
 	return "%d functions" % len(want)
