@@ -65,12 +65,14 @@ static enum kind take_kind(char **at)
 	return KIND_ANY;
 }
 
-static int set_call(struct probe_spec *spec, const char *name, bool end, struct diag *diag)
+static int set_call(struct probe_spec *spec, struct kernel_types *types, const char *name, bool end, struct diag *diag)
 {
 	spec->call = call_number(name, false);
-	if (spec->call == CALL_UNKNOWN)
+	spec->compat_call = call_number(name, true);
+	if (spec->call == CALL_UNKNOWN && spec->compat_call == CALL_UNKNOWN)
 		return diag_errno(diag, ENOENT, "this machine has no system call '%.80s': sonde trace -l 'syscall:*' lists them", name);
 	spec->in_user = true;
+	kernel_types_call(types, name, &spec->args);
 	spec->context = end ? SONDE_PROBE_CALL_END : SONDE_PROBE_CALL_BEGIN;
 	spec->trigger.kind = end ? TRIGGER_SYS_EXIT : TRIGGER_SYS_ENTER;
 	spec->has_end = !end;
@@ -104,7 +106,7 @@ static bool choose_way(enum kind kind, bool *ret_fentry)
 
 static int set_function(struct probe_spec *spec, struct kernel_types *types, const char *name, enum kind kind, struct diag *diag)
 {
-	static const char *const ways[] = { "kprobes (CONFIG_KPROBES)", "fentry (it has no direct calls, or does not let programs use them)",
+	static const char *const ways[] = { "kprobes (CONFIG_KPROBES)", "fentry (no direct calls, or programs may not use them)",
 					    "kprobes (CONFIG_KPROBES) or by fentry" };
 	bool end = !is_at_entry(kind), fentry, known = !kernel_types_function(types, name, &spec->args);
 
@@ -193,13 +195,13 @@ static int set_any(struct probe_spec *spec, struct kernel_types *types, char *at
 	if (*at == '/')
 		return set_user_function(spec, at, false, diag);
 	if (!strncmp(name, "sys_enter_", 10))
-		return set_call(spec, name + 10, false, diag);
+		return set_call(spec, types, name + 10, false, diag);
 	if (!strncmp(name, "sys_exit_", 9))
-		return set_call(spec, name + 9, true, diag);
+		return set_call(spec, types, name + 9, true, diag);
 	if (!kernel_types_tracepoint(types, name, &args))
 		return set_tracepoint(spec, types, name, false, diag);
-	if (call_number(name, false) != CALL_UNKNOWN)
-		return set_call(spec, name, false, diag);
+	if (call_number(name, false) != CALL_UNKNOWN || call_number(name, true) != CALL_UNKNOWN)
+		return set_call(spec, types, name, false, diag);
 	if (!kernel_types_function(types, name, &args) || kernel_functions_find(name, &kaddr))
 		return set_function(spec, types, name, KIND_FUNCTION, diag);
 	return diag_errno(diag, ENOENT, "nothing is called '%.80s' here: sonde trace -l '*%.80s*' lists what is", name, name);
@@ -218,7 +220,7 @@ static int set_kind(struct probe_spec *spec, struct kernel_types *types, enum ki
 		return set_tracepoint(spec, types, without_group(at), true, diag);
 	case KIND_SYSCALL:
 	case KIND_SYSCALL_END:
-		return set_call(spec, at, false, diag);
+		return set_call(spec, types, at, false, diag);
 	case KIND_UPROBE:
 	case KIND_URETPROBE:
 		return set_user_function(spec, at, kind == KIND_URETPROBE, diag);
@@ -407,15 +409,15 @@ static int take_comparison(const struct probe_spec *spec, struct kernel_types *t
 }
 
 int probe_spec_filter(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
-		      struct sonde_probe_filter *ret_filters, uint32_t *ret_nr)
+		      struct sonde_probe_filter *ret_filters, uint32_t max, uint32_t *ret_nr)
 {
 	const char *at = skip_blanks(text);
 	uint32_t nr = 0;
 	int err;
 
 	do {
-		if (nr == SONDE_PROBE_FILTERS)
-			return diag_errno(diag, EINVAL, "a filter has %d comparisons at most", SONDE_PROBE_FILTERS);
+		if (nr == max)
+			return diag_errno(diag, EINVAL, "a filter has %u comparisons at most", max);
 		ret_filters[nr] = (struct sonde_probe_filter){ 0 };
 		err = take_comparison(spec, types, &at, diag, &ret_filters[nr++]);
 		if (err)

@@ -15,7 +15,7 @@ struct probe_spec {
 	struct trigger trigger, end; /* end: of a time, if has_end */
 	bool has_end;
 	enum sonde_probe_context context, end_context;
-	uint32_t call; /* of system calls */
+	uint32_t call, compat_call; /* of system calls: their numbers of 64 and of 32 bits, or CALL_UNKNOWN */
 	uint32_t result_word, end_result_word;
 	struct kernel_args args; /* by BTF; none: arg0 to arg5 */
 	bool is_handler;	 /* of an interrupt, in the kernel */
@@ -30,6 +30,6 @@ void probe_spec_done(struct probe_spec *spec);
 /* 0; -EINVAL with what there is. */
 MUST_CHECK int probe_spec_field(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
 				struct sonde_probe_field *ret_field, bool *ret_is_address);
-/* Fills in the comparisons, SONDE_PROBE_FILTERS at most. 0; -EINVAL. */
+/* Fills in the comparisons, `max` at most. 0; -EINVAL. */
 MUST_CHECK int probe_spec_filter(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
-				 struct sonde_probe_filter *ret_filters, uint32_t *ret_nr);
+				 struct sonde_probe_filter *ret_filters, uint32_t max, uint32_t *ret_nr);

@@ -59,12 +59,16 @@ static int list(struct listing *listing, const char *type, const char *name, con
 
 static int list_calls(struct listing *listing)
 {
+	struct kernel_args args = { 0 };
 	int err = 0;
 
 	for (const struct call_number *call = call_numbers_64; !err && call->name; call++) {
 		if (!is_asked_for(listing, "syscall", call->name))
 			continue;
-		err = list(listing, "syscall", call->name, NULL, listing->verbose ? "(arg0, arg1, arg2, arg3, arg4, arg5)" : "");
+		if (listing->verbose)
+			kernel_types_call(listing->types, call->name, &args);
+		err = list(listing, "syscall", call->name, args.nr ? &args : NULL,
+			   listing->verbose && !args.nr ? "(arg0, arg1, arg2, arg3, arg4, arg5)" : "");
 	}
 	return err;
 }
@@ -114,7 +118,9 @@ int sonde_trace_list(const char *pattern, bool verbose, int (*text)(void *arg, c
 	int err = kernel_types_new(&diag, &listing.types);
 
 	if (!err)
-		err = list_calls(&listing) ?: list_tracepoints(&listing) ?: kernel_functions_each(list_function, &listing) ?: tell(&listing);
+		err = list_calls(&listing) ?: list_tracepoints(&listing) ?: kernel_functions_each(list_function, &listing);
+	if (!err)
+		err = tell(&listing);
 	buffer_done(&listing.lines);
 	kernel_types_free(listing.types);
 	return err ? err : listing.nr ? 0 : -ENOENT;

@@ -6,6 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/tracefs.h"
+#include "programs/call_args.h"
 
 #define FOLDER	       "/sys/kernel/btf"
 #define TRACEPOINT     "btf_trace_"   /* typedef of each: include/trace/bpf_probe.h */
@@ -13,6 +17,7 @@
 #define HANDLED	       "irqreturn_t"  /* what a handler of an interrupt returns: linux/irqreturn.h */
 #define MAX_NAME_BYTES 256
 #define MAX_MODULES    512
+#define MAX_CALLS      2048 /* more than there are */
 
 struct function {
 	const char *name; /* borrowed from its BTF */
@@ -25,6 +30,10 @@ struct kernel_types {
 	uint32_t nr_btfs;
 	struct function *functions; /* by name; NULL: not asked for yet */
 	uint32_t nr_functions;
+	int tracefs_fd;		/* -1: there is none */
+	const char *calls_from; /* where the arguments of system calls are from, in words; NULL: nobody has asked */
+	struct call_args *calls[MAX_CALLS];
+	uint32_t nr_calls;
 };
 
 /* Modules without BTF, and those beyond the limit, are left out: their functions have no names of arguments. */
@@ -61,6 +70,7 @@ int kernel_types_new(struct diag *diag, struct kernel_types **ret_types)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel is built without type information of itself (CONFIG_DEBUG_INFO_BTF)");
 	}
 	types->nr_btfs = 1;
+	types->tracefs_fd = -1;
 	load_modules(types);
 	*ret_types = types;
 	return 0;
@@ -72,6 +82,10 @@ void kernel_types_free(struct kernel_types *types)
 		return;
 	while (types->nr_btfs)
 		btf__free(types->btfs[--types->nr_btfs]); /* modules before the kernel, whose types they use */
+	while (types->nr_calls)
+		free(types->calls[--types->nr_calls]);
+	if (types->tracefs_fd >= 0)
+		close(types->tracefs_fd);
 	free(types->functions);
 	free(types);
 }
@@ -197,6 +211,33 @@ int kernel_types_tracepoint(struct kernel_types *types, const char *name, struct
 	return 0;
 }
 
+void kernel_types_call(struct kernel_types *types, const char *call, struct kernel_args *ret_args)
+{
+	struct call_args *args = types->nr_calls < MAX_CALLS ? calloc(1, sizeof(*args)) : NULL;
+
+	struct diag diag = { 0 };
+
+	*ret_args = (struct kernel_args){ 0 };
+	if (!args)
+		return;
+	types->calls[types->nr_calls++] = args;
+	if (!types->calls_from && tracefs_open(&diag, &types->tracefs_fd, &types->calls_from))
+		types->calls_from = "BTF alone, as there is no tracefs";
+	if (types->tracefs_fd >= 0)
+		call_args_read(types->tracefs_fd, call, args);
+	for (uint32_t i = 0; i < args->nr; i++) {
+		ret_args->list[i].name = args->list[i].name;
+		ret_args->list[i].is_user_text = args->list[i].is_text;
+		ret_args->list[i].type_text = args->list[i].type;
+	}
+	ret_args->nr = args->nr;
+}
+
+const char *kernel_types_of_calls(const struct kernel_types *types)
+{
+	return types->calls_from;
+}
+
 const char *kernel_types_next_tracepoint(const struct kernel_types *types, struct kernel_cursor *cursor)
 {
 	for (; cursor->btf < types->nr_btfs; cursor->btf++, cursor->id = 0) {
@@ -311,6 +352,24 @@ static int no_such_arg(const struct kernel_args *args, const char *text, size_t 
 	return err;
 }
 
+/* An argument of a system call: a number of 8 bytes, or the address of a text in the program. */
+static int call_field(const struct kernel_args *args, uint32_t number, const char *behind, struct diag *diag,
+		      struct sonde_probe_field *ret_field, bool *ret_is_address)
+{
+	const char *type = args->list[number].type_text;
+	bool is_short = !strncmp(type, "int", 3) || !strncmp(type, "unsigned int", 12);
+
+	if (*behind)
+		return diag_errno(diag, EINVAL, "'%s' of a system call has no members", args->list[number].name);
+	*ret_field = (struct sonde_probe_field){ .source = SONDE_PROBE_ARG,
+						 .arg = (uint8_t)number,
+						 .bytes = is_short ? 4 : 8,
+						 .is_signed = *type != 'u',
+						 .text = args->list[number].is_user_text ? SONDE_PROBE_USER_TEXT : SONDE_PROBE_NUMBER };
+	*ret_is_address = false;
+	return 0;
+}
+
 int kernel_types_field(const struct kernel_args *args, const char *text, struct diag *diag,
 		       struct sonde_probe_field *ret_field, bool *ret_is_address)
 {
@@ -325,6 +384,8 @@ int kernel_types_field(const struct kernel_args *args, const char *text, struct 
 	if (i == args->nr)
 		return no_such_arg(args, at, size, diag);
 	field.arg = (uint8_t)i;
+	if (!args->btf)
+		return call_field(args, i, at + size, diag, ret_field, ret_is_address);
 	type = args->list[i].type;
 	for (at += size; !err && *at; at += size) {
 		at += strncmp(at, "->", 2) ? 1 : 2;
@@ -369,7 +430,10 @@ void kernel_types_text(const struct kernel_args *args, struct buffer *text)
 {
 	for (uint32_t i = 0; i < args->nr; i++) {
 		buffer_text(text, i ? ", " : "");
-		type_text(args->btf, args->list[i].type, text);
+		if (args->btf)
+			type_text(args->btf, args->list[i].type, text);
+		else
+			buffer_text(text, args->list[i].type_text);
 		buffer_text(text, args->list[i].name);
 	}
 }

@@ -17,11 +17,13 @@ MUST_CHECK int kernel_types_new(struct diag *diag, struct kernel_types **ret_typ
 void kernel_types_free(struct kernel_types *types); /* takes NULL */
 
 struct kernel_args {		/* borrows from the types */
-	const struct btf *btf; /* the kernel's or a module's; NULL: nothing is known */
+	const struct btf *btf; /* the kernel's or a module's; NULL: they are a system call's */
 	uint32_t nr;
 	struct {
 		const char *name;
-		uint32_t type; /* in BTF */
+		uint32_t type;	       /* in BTF */
+		const char *type_text; /* without BTF: as C has it */
+		bool is_user_text;     /* without BTF: the address of a text in the program */
 	} list[SONDE_PROBE_ARGS];
 	uint32_t result; /* type of a function's result; 0: none */
 };
@@ -29,6 +31,10 @@ struct kernel_args {		/* borrows from the types */
 /* 0; -ENOENT: there is no such tracepoint or function. */
 MUST_CHECK int kernel_types_tracepoint(struct kernel_types *types, const char *name, struct kernel_args *ret_args);
 MUST_CHECK int kernel_types_function(struct kernel_types *types, const char *name, struct kernel_args *ret_args);
+/* The arguments of a system call, by tracefs; none: it has none, or there is no tracefs. */
+void kernel_types_call(struct kernel_types *types, const char *call, struct kernel_args *ret_args);
+/* Where they are from, in words; NULL: nobody has asked. */
+const char *kernel_types_of_calls(const struct kernel_types *types);
 /* Is a function with these arguments the handler of an interrupt? */
 bool kernel_types_is_handler(const struct kernel_args *args);
 /* Finds "prev", "prev.pid" or "prev->mm.start_stack", from an argument on. 0; -EINVAL with what there is; *ret_is_address: a number for

@@ -14,16 +14,15 @@ struct trace_arguments {
 	const char *probes, *filter, *by_text;
 	uint64_t duration_s;
 	bool latency, print, list, verbose;
-	bool stacks, folded, user_only, kernel_only;
-	struct option_texts outputs;
-	struct recording recording; /* with stacks: filled in from the others */
+	bool stacks;
+	struct recording recording; /* with stacks */
 	char by_list[256];	    /* by_text without the argument */
 	const char *by_arg;	    /* NULL: none */
 };
 
 static const char *by_at(uint32_t i)
 {
-	static const char *const words[] = { "pid", "comm", "tid", "cpu" };
+	static const char *const words[] = { "pid", "comm", "tid", "cpu", "stack" };
 
 	return i < ARRAY_SIZE(words) ? words[i] : NULL;
 }
@@ -64,7 +63,7 @@ static const struct option_spec options[] = {
 	TARGET_OPTIONS(struct trace_arguments, events.targets),
 
 	OPTION_ROW_BY(AT(by_text), by_at, "[,WHAT...]",
-		      "count by pid, tid, comm, cpu, and by one arg:FIELD; without it one number for each probe"),
+		      "count by pid, tid, comm, cpu, stack, and by one arg:FIELD; without it one number for each probe"),
 	{ .name = "print",
 	  .kind = OPTION_FLAG,
 	  FIELD(print),
@@ -74,35 +73,10 @@ static const struct option_spec options[] = {
 	{ .name = "stacks",
 	  .kind = OPTION_FLAG,
 	  FIELD(stacks),
-	  .excludes = "print",
-	  .instead = "one at a time",
-	  .help = "a profile of the stacks at one probe, in any format of sonde profile" },
-	{ .letter = 'o',
-	  .name = "output",
-	  .metavar = "FILE",
-	  .kind = OPTION_TEXTS,
-	  FIELD(outputs),
-	  .values = OPTION_VALUES_FILE,
-	  .help = "with --stacks: write to FILE, in the format that its suffix names; may be repeated" },
-	{ .letter = 'f',
-	  .name = "folded",
-	  .kind = OPTION_FLAG,
-	  FIELD(folded),
-	  .help = "with --stacks: one line per stack, for flame graphs" },
-	{ .letter = 'U', .name = "user-stacks-only", .kind = OPTION_FLAG, FIELD(user_only), .help = "with --stacks: no kernel frames" },
-	{ .letter = 'K',
-	  .name = "kernel-stacks-only",
-	  .kind = OPTION_FLAG,
-	  FIELD(kernel_only),
-	  .excludes = "user-stacks-only",
-	  .instead = "leave both out to see user and kernel frames",
-	  .help = "with --stacks: no user frames" },
-	{ .name = "format",
-	  .metavar = "NAME",
-	  .kind = OPTION_TEXT,
-	  FIELD(events.format_text),
-	  .value_name = format_at,
-	  .help = "text; json: an object per line. With --stacks: any format of sonde profile" },
+	  .help = "a profile of the stacks at the probes, in any format of sonde profile; with --print each hit's stack under its line" },
+	RECORDING_STACK_OPTIONS(struct trace_arguments, recording),
+
+	RECORDING_OUTPUT_OPTIONS(struct trace_arguments, recording),
 };
 
 static const struct verb_example examples[] = {
@@ -142,20 +116,20 @@ static int split_by(struct trace_arguments *arguments, struct diag *diag)
 	return 0;
 }
 
-static int check_stacks(struct trace_arguments *arguments, struct diag *diag)
+/* A profile of stacks, for files and all formats; else stacks are in lines. */
+static bool is_profile(const struct trace_arguments *arguments)
+{
+	return arguments->stacks && !arguments->print;
+}
+
+static int check_profile(struct trace_arguments *arguments, struct diag *diag)
 {
 	if (!arguments->probes)
 		return diag_errno(diag, EINVAL, "--stacks needs a probe: sonde trace -l '*NAME*' lists what there is");
-	if (arguments->filter || arguments->latency || arguments->by_text || arguments->list)
-		return diag_errno(diag, EINVAL, "--stacks takes all hits: it goes without --filter, --latency, --by and -l");
-	arguments->recording = (struct recording){ .targets = arguments->events.targets,
-						   .duration_s = arguments->duration_s,
-						   .user_only = arguments->user_only,
-						   .kernel_only = arguments->kernel_only,
-						   .folded = arguments->folded,
-						   .debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT,
-						   .outputs = arguments->outputs,
-						   .format = arguments->events.format_text };
+	if (arguments->latency || arguments->by_text || arguments->list)
+		return diag_errno(diag, EINVAL, "--stacks makes a profile: it goes without --latency, --by and -l; --by stack counts");
+	arguments->recording.targets = arguments->events.targets;
+	arguments->recording.duration_s = arguments->duration_s;
 	return recording_check(&arguments->recording, diag);
 }
 
@@ -179,11 +153,13 @@ static int check_hits(struct trace_arguments *arguments, char *const *command, s
 static int check(void *all, char *const *command, struct diag *diag)
 {
 	struct trace_arguments *arguments = all;
+	const struct recording *recording = &arguments->recording;
 
-	if (arguments->stacks)
-		return check_stacks(arguments, diag);
-	if (arguments->outputs.nr || arguments->folded || arguments->user_only || arguments->kernel_only)
-		return diag_errno(diag, EINVAL, "-o, -f, -U and -K are for --stacks");
+	if (is_profile(arguments))
+		return check_profile(arguments, diag);
+	if (recording->outputs.nr || recording->folded || recording->delimited || recording->annotate)
+		return diag_errno(diag, EINVAL, "-o, -f, -d and -a are for --stacks without --print");
+	arguments->events.format_text = recording->format;
 	return check_hits(arguments, command, diag);
 }
 
@@ -208,19 +184,7 @@ static int list(const struct trace_arguments *arguments)
 /* The words of by_at, in the bits of enum sonde_by. */
 static uint32_t by_bits(uint32_t words)
 {
-	return (words & 3) | (words & 4 ? SONDE_BY_TID : 0) | (words & 8 ? SONDE_BY_CPU : 0);
-}
-
-static int record_stacks(const struct trace_arguments *arguments, const char *command_line)
-{
-	const struct sonde_trace_options trace = { .size = sizeof(trace), .probes = arguments->probes };
-	struct sonde_session_options of_library = recording_options(&arguments->recording, command_line);
-
-	of_library.mode = SONDE_TRACE_STACKS;
-	of_library.trace = &trace;
-	return recording_run(
-	    &trace_verb, &arguments->recording, &of_library,
-	    &(struct recording_words){ .measuring = "Tracing hits of", .no_samples = "nothing that was asked for was hit" });
+	return (words & 3) | (words & 4 ? SONDE_BY_TID : 0) | (words & 8 ? SONDE_BY_CPU : 0) | (words & 16 ? SONDE_BY_STACK : 0);
 }
 
 static int trace_run(void *all, const char *command_line)
@@ -236,17 +200,25 @@ static int trace_run(void *all, const char *command_line)
 		.latency = arguments->latency,
 		.print = arguments->print,
 	};
-	struct sonde_session_options of_library = events_session_options(&arguments->events, command_line);
+	struct sonde_session_options of_library;
 
 	if (arguments->list)
 		return list(arguments);
-	if (arguments->stacks)
-		return record_stacks(arguments, command_line);
-	of_library.mode = SONDE_TRACE;
+	of_library = is_profile(arguments) ? recording_options(&arguments->recording, command_line)
+					   : events_session_options(&arguments->events, command_line);
+	of_library.mode = arguments->stacks || trace.by & SONDE_BY_STACK ? SONDE_TRACE_STACKS : SONDE_TRACE;
 	of_library.trace = &trace;
 	of_library.duration_ns = arguments->duration_s * NS_PER_S;
+	of_library.user_only = arguments->recording.user_only;
+	of_library.kernel_only = arguments->recording.kernel_only;
+	if (is_profile(arguments))
+		return recording_run(
+		    &trace_verb, &arguments->recording, &of_library,
+		    &(struct recording_words){ .measuring = "Tracing hits of", .no_samples = "nothing that was asked for was hit" });
 	return events_run(&trace_verb, &arguments->events, &of_library, "Tracing hits", "nothing that was asked for was hit");
 }
+
+static const struct trace_arguments defaults = { .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
 
 const struct verb trace_verb = {
 	.name = "trace",
@@ -274,6 +246,7 @@ const struct verb trace_verb = {
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,
 	.arguments_bytes = sizeof(struct trace_arguments),
+	.defaults = &defaults,
 	.check = check,
 	.run = trace_run,
 };
