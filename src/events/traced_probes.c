@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/sized.h"
+
+#define MAX_CAME 110 /* bytes of a note */
 
 static const char *probe_text(const void *arg, uint32_t probe)
 {
@@ -252,8 +255,34 @@ int traced_probes_init(struct traced_probes *traced, const struct sonde_session_
 	return err ? err : set_up_probes(traced, common, with_stacks, diag);
 }
 
+void traced_probes_start(struct traced_probes *traced)
+{
+	bool has_handler = false;
+
+	for (uint32_t i = 0; i < traced->probes.nr; i++)
+		has_handler |= traced->probes.list[i].is_handler;
+	if (has_handler)
+		traced->interrupts = interrupts_read();
+}
+
+void traced_probes_note_silent(const struct traced_probes *traced, uint32_t probe, uint64_t duration_ns, struct account *account)
+{
+	const struct probe_spec *spec = &traced->probes.list[probe];
+	struct interrupts *now = spec->is_handler && traced->interrupts ? interrupts_read() : NULL;
+	struct buffer came = BUFFER_INIT(1 << 16);
+
+	if (now)
+		interrupts_difference(traced->interrupts, now, &came);
+	account_note(account, "%.80s: attached, 0 hits in %.1f s%s%.*s%s", spec->text, (double)duration_ns / NS_PER_S,
+		     now ? "; meanwhile in /proc/interrupts: " : "", MAX_CAME, now && came.data ? came.data : "",
+		     came.size > MAX_CAME ? " ..." : "");
+	buffer_done(&came);
+	interrupts_free(now);
+}
+
 void traced_probes_done(struct traced_probes *traced)
 {
+	interrupts_free(traced->interrupts);
 	probes_done(&traced->probes);
 	free(traced->command_line);
 	free(traced->texts);

@@ -5,8 +5,10 @@
 #include <sonde/sonde.h>
 
 #include "abi/probe.h"
+#include "events/interrupts.h"
 #include "events/probes.h"
 #include "events/tracing_report.h"
+#include "model/account.h"
 
 struct late_filter { /* a comparison that is made in user space */
 	struct sonde_probe_filter filter;
@@ -28,6 +30,7 @@ struct traced_probes {
 	struct traced_probe list[MAX_PROBES];
 	struct tracing_words words;
 	char *command_line, *filter, *by_arg, *texts;
+	struct interrupts *interrupts; /* of the start, if a handler is traced; NULL: not */
 	int parse_err; /* the probes cannot be traced; parse_diag says why */
 	struct diag parse_diag;
 };
@@ -37,5 +40,9 @@ struct traced_probes {
 MUST_CHECK int traced_probes_init(struct traced_probes *traced, const struct sonde_session_options *common, bool with_stacks,
 				  struct diag *diag);
 void traced_probes_done(struct traced_probes *traced);
+/* The probes begin. */
+void traced_probes_start(struct traced_probes *traced);
+/* Notes a probe that was not hit in that time: of an interrupt's handler, with the interrupts that came meanwhile. */
+void traced_probes_note_silent(const struct traced_probes *traced, uint32_t probe, uint64_t duration_ns, struct account *account);
 /* Makes the comparisons that were left to user space. */
 bool traced_probe_passes(const struct traced_probe *probe, const struct sonde_probe_record *record);

@@ -132,6 +132,7 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 	int err = 0;
 
 	stacks->unix_offset_ns = clock_unix_offset_ns();
+	traced_probes_start(&stacks->probes);
 	if (stacks->prints)
 		tracing_heading(&lines, &stacks->probes.options, stacks->probes.command_line);
 	err = tell(stacks, &lines);
@@ -411,10 +412,22 @@ static void add_notes(const struct traced_stacks *stacks, struct account *accoun
 			     stacks->probes.list[0].nr_late, nr_late);
 }
 
+static void note_silent(const struct traced_stacks *stacks, uint64_t duration_ns, struct account *account)
+{
+	for (uint32_t i = 0; i < stacks->probes.probes.nr; i++) {
+		struct sonde_event_counters count;
+
+		event_programs_counters(stacks->programs[i], &count);
+		if (!count.hits)
+			traced_probes_note_silent(&stacks->probes, i, duration_ns, account);
+	}
+}
+
 static int finish(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile)
 {
 	struct traced_stacks *stacks = stacks_of(measurement);
 
+	note_silent(stacks, end_ns - start_ns, *ret_profile ? profile_account(*ret_profile) : measurement->parts.account);
 	if (!stacks->prints)
 		return 0; /* the profile is the window's */
 	add_notes(stacks, measurement->parts.account);

@@ -115,6 +115,7 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 	int err;
 
 	tracing->unix_offset_ns = clock_unix_offset_ns();
+	traced_probes_start(&tracing->probes);
 	tracing_heading(&tracing->lines, &tracing->probes.options, tracing->probes.command_line);
 	err = tell(tracing);
 	for (uint32_t i = 0; !err && i < tracing->probes.probes.nr; i++) {
@@ -201,7 +202,7 @@ static void note_losses(struct tracing *tracing, uint64_t duration_ns, struct ac
 
 		probe_programs_counters(counting(&tracing->traced[i]), &count);
 		if (!count.hits)
-			account_note(account, "%.200s: attached, 0 hits in %.1f s", text_of(tracing, i), (double)duration_ns / NS_PER_S);
+			traced_probes_note_silent(&tracing->probes, i, duration_ns, account);
 		if (count.lost)
 			account_note(account, "%.200s: %" PRIu64 " of %" PRIu64 " hits found no room in the ring buffer and are not shown",
 				     text_of(tracing, i), (uint64_t)count.lost, (uint64_t)(count.lost + count.sent));

@@ -145,7 +145,7 @@ static void add_side(struct sonde_io_side *to, const struct sonde_io_side *from)
 	to->calls += from->calls;
 	to->failed += from->failed;
 	to->bytes += from->bytes;
-	to->timed += from->timed;
+	to->untimed += from->untimed;
 	to->ns += from->ns;
 	to->max_ns = to->max_ns > from->max_ns ? to->max_ns : from->max_ns;
 }

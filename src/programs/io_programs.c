@@ -111,6 +111,7 @@ int io_programs_new(const struct call_options *options, const struct sonde_io_co
 	if (!skeleton)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
 	find_calls(&config);
+	config.typed = libbpf_find_vmlinux_btf_id("bpf_rdonly_cast", BPF_TRACE_FENTRY) > 0;
 	memcpy((void *)&skeleton->rodata->io_cfg, &config, sizeof(config));
 	return call_programs_new(&(struct call_object){ .opened = skeleton,
 							.destroy = destroy,

@@ -17,7 +17,8 @@ struct trace_arguments {
 	bool stacks;
 	struct recording recording; /* with stacks */
 	char by_list[256];	    /* by_text without the argument */
-	const char *by_arg;	    /* NULL: none */
+	char by_arg_text[128];
+	const char *by_arg; /* by_arg_text; NULL: none */
 };
 
 static const char *by_at(uint32_t i)
@@ -102,9 +103,11 @@ static int split_by(struct trace_arguments *arguments, struct diag *diag)
 		size_t size = strcspn(at, ",");
 
 		if (!strncmp(at, "arg:", 4)) {
-			if (arguments->by_arg || at[size])
-				return diag_errno(diag, EINVAL, "--by has one arg:FIELD, as its last word");
-			arguments->by_arg = at + 4;
+			if (*arguments->by_arg_text || size - 4 >= sizeof(arguments->by_arg_text))
+				return diag_errno(diag, EINVAL, "--by has one arg:FIELD, of %zu bytes at most",
+						  sizeof(arguments->by_arg_text) - 1);
+			memcpy(arguments->by_arg_text, at + 4, size - 4);
+			arguments->by_arg = arguments->by_arg_text;
 		} else {
 			size_t nr = strlen(arguments->by_list);
 
