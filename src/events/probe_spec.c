@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "dwarf/dwarf_places.h"
 #include "events/probe_nearest.h"
 #include "programs/call_numbers.h"
 #include "programs/kernel_functions.h"
@@ -127,17 +128,75 @@ static int set_function(struct probe_spec *spec, struct kernel_types *types, con
 	return 0;
 }
 
-/* "FILE:FUNCTION", "FILE:FUNCTION+8", "FILE:0x1234". */
+/* "FILE:SOURCE:LINE", cut in three. False: it is something else. */
+static bool is_line(char *at, char *number, char **ret_source, uint64_t *ret_line)
+{
+	char *source;
+
+	number[-1] = '\0';
+	source = strrchr(at, ':');
+	if (source && source > at && source[1] && !number_u64(number, UINT32_MAX, ret_line)) {
+		*source++ = '\0';
+		*ret_source = source;
+		return true;
+	}
+	number[-1] = ':';
+	return false;
+}
+
+static void set_user_trigger(struct probe_spec *spec, const char *path, const char *name, uint64_t offset, bool end)
+{
+	spec->in_user = true;
+	spec->context = spec->end_context = SONDE_PROBE_REGS;
+	spec->trigger = (struct trigger){ .kind = end ? TRIGGER_URETPROBE : TRIGGER_UPROBE,
+					  .name = name,
+					  .path = path,
+					  .offset = offset,
+					  .tgid = TRIGGER_ALL_PROCESSES };
+	spec->end = spec->trigger;
+	spec->end.kind = TRIGGER_URETPROBE;
+	spec->has_end = !end && !offset;
+}
+
+/* Names of the arguments at the entry, by DWARF. */
+static void take_user_args(struct probe_spec *spec, const char *path, const char *function)
+{
+	struct dwarf_args *args = calloc(1, sizeof(*args));
+
+	if (!args || dwarf_function_args(path, function, args)) {
+		free(args);
+		return;
+	}
+	spec->user_args = args;
+	spec->args.nr = args->nr;
+	for (uint32_t i = 0; i < args->nr; i++) {
+		spec->args.list[i].name = args->list[i].name;
+		spec->args.list[i].type_text = args->list[i].type;
+		spec->args.list[i].number = args->list[i].number;
+		spec->args.list[i].bytes = args->list[i].bytes;
+		spec->args.list[i].is_signed = args->list[i].is_signed;
+		spec->args.list[i].is_user_text = args->list[i].is_text;
+	}
+}
+
+/* "FILE:FUNCTION", "FILE:FUNCTION+8", "FILE:0x1234", "FILE:SOURCE:LINE". */
 static int set_user_function(struct probe_spec *spec, char *at, bool end, struct diag *diag)
 {
 	char *name = strrchr(at, ':'), *plus = name ? strchr(name, '+') : NULL;
 	const char *number = plus ? plus + 1 : name ? name + 1 : "";
 	bool is_hex = !strncmp(number, "0x", 2);
-	uint64_t offset = 0;
+	uint64_t offset = 0, line;
+	char *source;
 
 	if (!name || !name[1] || name == at)
-		return diag_errno(diag, EINVAL, "a user function is written uprobe:FILE:FUNCTION, not '%.80s'", at);
-	*name++ = '\0';
+		return diag_errno(diag, EINVAL, "a user function is written uprobe:FILE:FUNCTION or uprobe:FILE:SOURCE:LINE, not '%.80s'", at);
+	if (is_line(at, ++name, &source, &line)) {
+		int err = dwarf_line_place(at, source, (uint32_t)line, diag, &offset);
+
+		set_user_trigger(spec, at, NULL, offset, end);
+		return err == -ENODATA ? -ENOENT : err;
+	}
+	name[-1] = '\0';
 	if (plus || is_hex) {
 		const char *hex = number + 2;
 		int err = is_hex ? number_hex(&hex, hex + strlen(hex), &offset) : number_u64(number, UINT64_MAX, &offset);
@@ -147,16 +206,9 @@ static int set_user_function(struct probe_spec *spec, char *at, bool end, struct
 	}
 	if (plus)
 		*plus = '\0';
-	spec->in_user = true;
-	spec->context = spec->end_context = SONDE_PROBE_REGS;
-	spec->trigger = (struct trigger){ .kind = end ? TRIGGER_URETPROBE : TRIGGER_UPROBE,
-					  .name = plus || !is_hex ? name : NULL,
-					  .path = at,
-					  .offset = offset,
-					  .tgid = TRIGGER_ALL_PROCESSES };
-	spec->end = spec->trigger;
-	spec->end.kind = TRIGGER_URETPROBE;
-	spec->has_end = !end && !offset;
+	set_user_trigger(spec, at, plus || !is_hex ? name : NULL, offset, end);
+	if (!end && !offset)
+		take_user_args(spec, at, name);
 	return 0;
 }
 
@@ -257,6 +309,8 @@ void probe_spec_done(struct probe_spec *spec)
 {
 	free(spec->text);
 	free(spec->copy);
+	free(spec->user_args);
+	spec->user_args = NULL;
 	spec->text = spec->copy = NULL;
 }
 

@@ -20,6 +20,7 @@ struct probe_spec {
 	struct kernel_args args; /* by BTF; none: arg0 to arg5 */
 	bool is_handler;	 /* of an interrupt, in the kernel */
 	bool in_user;		 /* texts are in the program's memory */
+	struct dwarf_args *user_args; /* what args borrows from, at the entry of a user function; NULL: nothing */
 	char *text, *copy;	 /* as it was typed; the parts that the triggers point to */
 };
 

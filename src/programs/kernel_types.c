@@ -226,9 +226,15 @@ void kernel_types_call(struct kernel_types *types, const char *call, struct kern
 	if (types->tracefs_fd >= 0)
 		call_args_read(types->tracefs_fd, call, args);
 	for (uint32_t i = 0; i < args->nr; i++) {
+		const char *type = args->list[i].type;
+		bool is_short = !strncmp(type, "int", 3) || !strncmp(type, "unsigned int", 12);
+
 		ret_args->list[i].name = args->list[i].name;
+		ret_args->list[i].type_text = type;
+		ret_args->list[i].number = (uint8_t)i;
+		ret_args->list[i].bytes = is_short ? 4 : 8;
+		ret_args->list[i].is_signed = *type != 'u';
 		ret_args->list[i].is_user_text = args->list[i].is_text;
-		ret_args->list[i].type_text = args->list[i].type;
 	}
 	ret_args->nr = args->nr;
 }
@@ -352,21 +358,18 @@ static int no_such_arg(const struct kernel_args *args, const char *text, size_t 
 	return err;
 }
 
-/* An argument of a system call: a number of 8 bytes, or the address of a text in the program. */
-static int call_field(const struct kernel_args *args, uint32_t number, const char *behind, struct diag *diag,
+/* An argument of a system call or of a program's function: a number, or the address of a text in the program. */
+static int user_field(const struct kernel_args *args, uint32_t i, const char *behind, struct diag *diag,
 		      struct sonde_probe_field *ret_field, bool *ret_is_address)
 {
-	const char *type = args->list[number].type_text;
-	bool is_short = !strncmp(type, "int", 3) || !strncmp(type, "unsigned int", 12);
-
 	if (*behind)
-		return diag_errno(diag, EINVAL, "'%s' of a system call has no members", args->list[number].name);
+		return diag_errno(diag, EINVAL, "of '%s' members are not known: only those of the kernel's arguments are", args->list[i].name);
 	*ret_field = (struct sonde_probe_field){ .source = SONDE_PROBE_ARG,
-						 .arg = (uint8_t)number,
-						 .bytes = is_short ? 4 : 8,
-						 .is_signed = *type != 'u',
-						 .text = args->list[number].is_user_text ? SONDE_PROBE_USER_TEXT : SONDE_PROBE_NUMBER };
-	*ret_is_address = false;
+						 .arg = args->list[i].number,
+						 .bytes = args->list[i].bytes,
+						 .is_signed = args->list[i].is_signed,
+						 .text = args->list[i].is_user_text ? SONDE_PROBE_USER_TEXT : SONDE_PROBE_NUMBER };
+	*ret_is_address = !args->list[i].is_user_text && strchr(args->list[i].type_text, '*');
 	return 0;
 }
 
@@ -385,7 +388,7 @@ int kernel_types_field(const struct kernel_args *args, const char *text, struct 
 		return no_such_arg(args, at, size, diag);
 	field.arg = (uint8_t)i;
 	if (!args->btf)
-		return call_field(args, i, at + size, diag, ret_field, ret_is_address);
+		return user_field(args, i, at + size, diag, ret_field, ret_is_address);
 	type = args->list[i].type;
 	for (at += size; !err && *at; at += size) {
 		at += strncmp(at, "->", 2) ? 1 : 2;

@@ -17,13 +17,16 @@ MUST_CHECK int kernel_types_new(struct diag *diag, struct kernel_types **ret_typ
 void kernel_types_free(struct kernel_types *types); /* takes NULL */
 
 struct kernel_args {		/* borrows from the types */
-	const struct btf *btf; /* the kernel's or a module's; NULL: they are a system call's */
+	const struct btf *btf; /* the kernel's or a module's; NULL: they are a system call's or a program's */
 	uint32_t nr;
 	struct {
 		const char *name;
 		uint32_t type;	       /* in BTF */
-		const char *type_text; /* without BTF: as C has it */
-		bool is_user_text;     /* without BTF: the address of a text in the program */
+		/* without BTF */
+		const char *type_text; /* as C has it */
+		uint8_t number, bytes; /* of the argument among all; of its value */
+		bool is_signed;
+		bool is_user_text; /* the address of a text in the program */
 	} list[SONDE_PROBE_ARGS];
 	uint32_t result; /* type of a function's result; 0: none */
 };

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from event_rows import rows
-from harness import Background, build, check, check_equal, load_json, need_bpf, parse_json, run, run_tests, scratch, skip, sonde, test, total
+from harness import SOURCES, Background, build, check, check_equal, load_json, need_bpf, parse_json, run, run_tests, scratch, skip, sonde, test, total
 from trials import ways_of
 
 TURNS = 6000
@@ -171,6 +171,25 @@ def stacks_under_lines():
 	recorded = sum(row["nr_hits"] for row in sums)
 	check(300 <= recorded <= sum(ways_of(out).values()), lambda: "%d hits\n%s" % (recorded, err))
 	return "%d hits, %d sums of %d hits" % (len(hits), len(sums), recorded)
+
+
+@test
+def arguments_of_user_functions():
+	"""Names, types and values by DWARF; an argument of floating point and what is behind it; a place by its source line."""
+	path = scratch("parameters")
+	check_equal(run(["gcc", "-g", "-O1", "-pthread", "-o", path, os.path.join(SOURCES, "parameters.c")]).code, 0, "gcc")
+	probe = "uprobe:%s:work" % path
+	json_rows, out, _ = trace_program([path, "100"], probe, "--print")
+	hits = [row for row in json_rows if "tid" in row]
+	check_equal([(hit["fd"], hit["path"], hit["small"], hit["n"]) for hit in hits], [(str(-i), "odd" if i % 2 else "even", "-3", str(1 << 40)) for i in range(100)], "arguments")
+	json_rows, _, _ = trace_program([path, "100"], probe, "--filter", 'fd < -89 && path ^= od && small == -3', "--by", "arg:path")
+	check_equal([(row["path"], row["nr_hits"]) for row in json_rows], [("odd", 5)], "comparisons")
+	line = int(re.search(r"line (\d+)", out).group(1))
+	json_rows, _, _ = trace_program([path, "100"], "uprobe:%s:parameters.c:%d" % (path, line))
+	check_equal([row["nr_hits"] for row in json_rows], [100], "hits of the line")
+	for words, text in (("parameters.c:1", "there is no code at line 1 of parameters.c: the next is line "), ("others.c:1", "not made of a source 'others.c'")):
+		result = sonde("trace", "uprobe:%s:%s" % (path, words), "1", want=1)
+		check(text in result.err, lambda: "%s: %s" % (words, result)) # pylint: disable=cell-var-from-loop
 
 
 @test
