@@ -174,7 +174,8 @@ static enum passed how_passed(Dwarf_Die *type, bool *ret_is_signed)
 	int tag = dwarf_tag(type);
 
 	*ret_is_signed = false;
-	if (tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type || tag == DW_TAG_enumeration_type)
+	if (tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type ||
+	    tag == DW_TAG_enumeration_type)
 		return PASSED_GENERAL;
 	if (tag != DW_TAG_base_type || !dwarf_attr_integrate(type, DW_AT_encoding, &attribute) || dwarf_formudata(&attribute, &encoding) ||
 	    dwarf_bytesize(type) > 8)

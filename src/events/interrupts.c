@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/interrupts.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #define LIST	  "/proc/interrupts"
 #define MAX_LINES 512 /* more devices have interrupts only on very large machines; those beyond are not compared */
 
 struct interrupt {
-	unsigned long number;
+	uint64_t number;
 	uint64_t count; /* on all CPUs */
 	char name[64];
 };
@@ -23,38 +24,37 @@ struct interrupts {
 	uint32_t nr;
 };
 
-/* The last word of the line: the device or its driver. */
-static void take_name(const char *text, char *name, size_t size)
+/* The next word of the line, cut off. NULL: there are no more. */
+static char *next_word(char **at)
 {
-	size_t end = strlen(text), begin;
+	char *word = *at + strspn(*at, " \t\n");
 
-	while (end && isspace((unsigned char)text[end - 1]))
-		end--;
-	begin = end;
-	while (begin && !isspace((unsigned char)text[begin - 1]))
-		begin--;
-	snprintf(name, size, "%.*s", (int)(end - begin), text + begin);
+	*at = word + strcspn(word, " \t\n");
+	if (**at)
+		*(*at)++ = '\0';
+	return *word ? word : NULL;
 }
 
-/* " 24:   100   5   PCI-MSIX-0000:00:03.0   0-edge      virtio0-input": a number for each CPU. Others, without a number before the colon,
- * are of the processor itself. */
-static bool parse(const char *line, struct interrupt *interrupt)
+/* " 24:   100   5   PCI-MSIX-0000:00:03.0   0-edge      virtio0-input": a number for each CPU; the last word is the device or its driver.
+ * Lines without a number before the colon are of the processor itself. */
+static bool parse(char *line, struct interrupt *interrupt)
 {
-	char *at;
+	char *word = next_word(&line), *colon = word ? strchr(word, ':') : NULL;
+	bool are_counts = true;
+	uint64_t count;
 
-	*interrupt = (struct interrupt){ .number = strtoul(line, &at, 10) };
-	if (*at++ != ':')
+	*interrupt = (struct interrupt){ 0 };
+	if (!colon || colon[1])
 		return false;
-	for (;;) {
-		char *end;
-		unsigned long long count = strtoull(at, &end, 10);
-
-		if (end == at || (*end && !isspace((unsigned char)*end)))
-			break;
-		interrupt->count += count;
-		at = end;
+	*colon = '\0';
+	if (number_u64(word, UINT32_MAX, &interrupt->number))
+		return false;
+	while ((word = next_word(&line)) != NULL) {
+		are_counts = are_counts && !number_u64(word, UINT64_MAX, &count);
+		if (are_counts)
+			interrupt->count += count;
+		snprintf(interrupt->name, sizeof(interrupt->name), "%s", are_counts ? "" : word);
 	}
-	take_name(at, interrupt->name, sizeof(interrupt->name));
 	return true;
 }
 
@@ -78,7 +78,7 @@ void interrupts_free(struct interrupts *interrupts)
 	free(interrupts);
 }
 
-static uint64_t count_of(const struct interrupts *interrupts, unsigned long number)
+static uint64_t count_of(const struct interrupts *interrupts, uint64_t number)
 {
 	for (uint32_t i = 0; i < interrupts->nr; i++) {
 		if (interrupts->list[i].number == number)
@@ -95,7 +95,7 @@ void interrupts_difference(const struct interrupts *before, const struct interru
 		uint64_t more = after->list[i].count - count_of(before, after->list[i].number);
 
 		if (more)
-			buffer_printf(text, "%s%lu %s +%" PRIu64, text->size > begin ? ", " : "", after->list[i].number,
+			buffer_printf(text, "%s%" PRIu64 " %s +%" PRIu64, text->size > begin ? ", " : "", after->list[i].number,
 				      after->list[i].name, more);
 	}
 	if (text->size == begin)

@@ -189,7 +189,8 @@ static int set_user_function(struct probe_spec *spec, char *at, bool end, struct
 	char *source;
 
 	if (!name || !name[1] || name == at)
-		return diag_errno(diag, EINVAL, "a user function is written uprobe:FILE:FUNCTION or uprobe:FILE:SOURCE:LINE, not '%.80s'", at);
+		return diag_errno(diag, EINVAL, "a user function is written uprobe:FILE:FUNCTION or uprobe:FILE:SOURCE:LINE, not '%.80s'",
+				  at);
 	if (is_line(at, ++name, &source, &line)) {
 		int err = dwarf_line_place(at, source, (uint32_t)line, diag, &offset);
 

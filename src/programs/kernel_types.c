@@ -363,7 +363,8 @@ static int user_field(const struct kernel_args *args, uint32_t i, const char *be
 		      struct sonde_probe_field *ret_field, bool *ret_is_address)
 {
 	if (*behind)
-		return diag_errno(diag, EINVAL, "of '%s' members are not known: only those of the kernel's arguments are", args->list[i].name);
+		return diag_errno(diag, EINVAL, "of '%s' members are not known: only those of the kernel's arguments are",
+				  args->list[i].name);
 	*ret_field = (struct sonde_probe_field){ .source = SONDE_PROBE_ARG,
 						 .arg = args->list[i].number,
 						 .bytes = args->list[i].bytes,

@@ -186,12 +186,12 @@ class Step:
 class Guest:
 	"""Boots a kernel; .release, and .steps: name -> Step."""
 
-	def __init__(self, kernel, programs, script, arch="amd64", device=""):
+	def __init__(self, kernel, programs, script, arch="amd64", device="", timeout=TIMEOUT):
 		"""For another processor the programs are static, and busybox is in the kernel's folder."""
 		self.steps = {}
 		busybox = find_tool("busybox") if arch == "amd64" else kernel.partition("-vmlinuz-")[0] + "-busybox"
 		command = shlex.split(MACHINES[arch] + " " + device + " -nographic -no-reboot -nic none")
-		result = run([*command, "-kernel", kernel, "-initrd", make_initrd(programs, script, busybox)], timeout=TIMEOUT)
+		result = run([*command, "-kernel", kernel, "-initrd", make_initrd(programs, script, busybox)], timeout=timeout)
 		release = re.search(r"@kernel (\S+)", result.out) # not always at the start of a line: the firmware and the kernel print, too
 		check(release and "\n@end" in result.out, lambda: "the guest did not get through:\n%s" % clip(result.out[-4000:], 4000))
 		self.release, step = release.group(1), None

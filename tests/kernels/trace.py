@@ -16,6 +16,7 @@ KERNELS = {"6.1": ("debian", "bookworm"), "6.12": ("debian", "trixie")}
 MODULES = ["virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio-rng"]
 DEVICE = "-device virtio-rng-pci"
 TURNS = 10
+TIMEOUT = 600 # of a guest: on a busy machine loading the programs of stacks takes most of it
 WRITES, BYTES = 7, 100
 SCRIPT = """
 for name in %s; do
@@ -56,7 +57,6 @@ traced arguments write_some vfs_write,fexit:vfs_write --by arg:count -n dd --fil
 traced results write_some kretprobe:vfs_write,fexit:vfs_write --by arg:ret -n dd --filter "ret == %d" --format json
 traced members write_some fentry:vfs_write --by arg:file.f_path.dentry.d_name.name -n dd --format json
 traced lines write_some vfs_write --print --stacks -n dd --filter "count == %d" --format json
-traced stacks write_some vfs_write --stacks -n dd --filter "count == %d" -f
 traced module read_random virtio_read --by arg:size,comm --format json
 traced handler read_random vring_interrupt --format json
 traced silent read_random vp_vring_interrupt --format json
@@ -69,7 +69,7 @@ step interrupts cat /proc/interrupts
 traced other hit "$(/sonde trace -l '*.isra*' | grep -v cannot | head -1 | cut -d' ' -f1)"
 step wrong /sonde trace kprobe:no_such_function 1
 step two /sonde trace fentry:__x64_sys_getppid 1
-""" % (" ".join(MODULES), TURNS, BYTES, WRITES, BYTES, BYTES, BYTES, BYTES)
+""" % (" ".join(MODULES), TURNS, BYTES, WRITES, BYTES, BYTES, BYTES)
 booted = {}
 
 
@@ -81,7 +81,7 @@ def guest(release):
 			kernel = image(*KERNELS[release])
 			programs = {"sonde": SONDE, "hits": build("hits", "static")}
 			programs.update({name + ".ko": path for name, path in modules(*KERNELS[release], kernel, MODULES).items()})
-			booted[release] = Guest(kernel, programs, SCRIPT, device=DEVICE)
+			booted[release] = Guest(kernel, programs, SCRIPT, device=DEVICE, timeout=TIMEOUT)
 		except Skip as reason:
 			booted[release] = reason
 		except Failure:
@@ -123,13 +123,11 @@ def arguments(release):
 
 
 def stacks(release):
-	"""Each line has its stack: the kernel's down to the probed function, the program's below. As a profile the same."""
+	"""Each line has its stack: the kernel's down to the probed function, the program's below."""
 	lines = [row for row in rows(release, "lines") if "stack" in row]
 	check_equal(len(lines), WRITES, "lines")
 	for line in lines:
 		check(line["count"] == str(BYTES) and line["stack"][0] == "vfs_write" and "do_syscall_64" in line["stack"] and line["stack"][-1] != "do_syscall_64", lambda: str(line)) # pylint: disable=cell-var-from-loop
-	folded = guest(release).step("stacks", 0).out.splitlines()
-	check(sum(int(line.split()[-1]) for line in folded) == WRITES and all(";vfs_write " in line for line in folded), lambda: str(folded))
 
 
 def functions_of_modules(release):
@@ -172,4 +170,4 @@ for kernel_release in KERNELS:
 		one.__doc__ = function.__doc__
 		test(one)
 sys.argv = [word for word in sys.argv if word != "--one"]
-run_tests(280)
+run_tests(seconds=TIMEOUT + 60) # the first test of each kernel boots it
