@@ -49,7 +49,8 @@ static const struct option_spec options[] = {
 	  .metavar = "COMPARISONS",
 	  .kind = OPTION_TEXT,
 	  FIELD(filter),
-	  .help = "only hits of which all is true: 'FIELD OP VALUE && ...', up to eight; OP is ==, !=, <, <=, >, >= or ^= (begins with)" },
+	  .help = "only hits of which all is true: "
+		  " 'FIELD OP VALUE && ...', eight in the kernel; OP is ==, !=, <, <=, >, >= or ^= (begins with)" },
 	{ .name = "latency",
 	  .kind = OPTION_FLAG,
 	  FIELD(latency),
@@ -85,6 +86,9 @@ static const struct verb_example examples[] = {
 	{ "sonde trace sched_process_exec --print", "each program that is started" },
 	{ "sonde trace sched_switch --by arg:next.comm 5", "which threads get a CPU" },
 	{ "sonde trace syscall:fsync --latency", "how long fsync takes" },
+	{ "sonde trace vfs_write --by arg:file.f_path.dentry.d_name.name", "which files are written to" },
+	{ "sonde trace vfs_fsync --print --stacks", "each fsync, and who asks for it" },
+	{ "sonde trace uprobe:./server:main.c:120 --by stack", "which ways lead to a line" },
 	{ "sonde trace uprobe:/bin/bash:readline --print", "each line that is typed into bash" },
 	{ "sonde trace irq_handler_entry --by arg:action.name", "which interrupts there are" },
 	{ "sonde trace tcp_retransmit_skb --stacks -o lost.html", "what leads to retransmissions, as a flame graph" },
@@ -229,22 +233,24 @@ const struct verb trace_verb = {
 	.description =
 	    "Counts the hits of probes in the kernel, or prints each of them, or measures the time from entry to return. A probe is\n\n"
 	    "tracepoint:NAME (also t:GROUP:NAME or just NAME): a kernel tracepoint, with its arguments by BTF; rawtracepoint:NAME: one "
-	    "that BTF "
-	    "does not have.\n\n"
-	    "syscall:NAME (also syscalls:sys_enter_NAME, syscalls:sys_exit_NAME): a system call of 64-bit programs, arguments arg0 to "
+	    "that BTF does not have.\n\n"
+	    "syscall:NAME (also syscalls:sys_enter_NAME, syscalls:sys_exit_NAME): a system call, of 64-bit and of 32-bit programs. Its "
+	    "arguments have their names by tracefs, which is mounted for sonde alone if it is not mounted; without it they are arg0 to "
 	    "arg5.\n\n"
-	    "kprobe:FUNCTION, kretprobe:FUNCTION, fentry:FUNCTION, fexit:FUNCTION: a kernel function, where the kernel can do that; else "
-	    "the "
-	    "nearest tracepoint is offered.\n\n"
-	    "uprobe:FILE:FUNCTION, uprobe:FILE:FUNCTION+OFFSET, uprobe:FILE:0xOFFSET, uretprobe:FILE:FUNCTION: a function of programs, in "
-	    "all "
-	    "processes or with -p in one. usdt:FILE:PROVIDER:NAME: a USDT probe; its semaphore is raised meanwhile.\n\n"
+	    "kprobe:FUNCTION, kretprobe:FUNCTION, fentry:FUNCTION, fexit:FUNCTION, or just FUNCTION: a function of the kernel or of a "
+	    "module, by whichever of both ways the kernel has; where it has neither, the nearest tracepoint is named, and the code is 4. "
+	    "For the handler of an interrupt that is irq_handler_entry, by the interrupt's name.\n\n"
+	    "uprobe:FILE:FUNCTION, uretprobe:FILE:FUNCTION: a function of programs, in all processes or with -p in one; at its entry with "
+	    "the names and types of its arguments, if FILE has DWARF. uprobe:FILE:SOURCE:LINE, uprobe:FILE:FUNCTION+OFFSET, "
+	    "uprobe:FILE:0xOFFSET: a place in it. usdt:FILE:PROVIDER:NAME: a USDT probe; its semaphore is raised meanwhile.\n\n"
 	    "A field is pid, tid, cpu, comm, ret (at the end), an argument by its name, arg0 to arg5, a member behind pointers (prev.pid, "
-	    "action.name), or str(FIELD), the text at an address. Comparisons are evaluated in the kernel; texts up to 63 bytes.\n\n"
-	    "sonde's own hits are left out, so a probe on what sonde does itself does not feed itself; but what reads its output through a "
-	    "pipe "
-	    "is traced like any other program.\n\n"
-	    "bpftrace does the same with: bpftrace -e 'tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }'",
+	    "action.name), or str(FIELD), the text at an address. Comparisons are evaluated in the kernel; texts up to 63 bytes. With "
+	    "--print there may be eight more, which are evaluated in user space; the last line on standard error says so.\n\n"
+	    "A probe that is never hit is reported as attached, with 0 hits; with an interrupt's handler, the interrupts that came "
+	    "meanwhile (/proc/interrupts) are shown beside it. sonde's own hits are left out, so a probe on what sonde does itself does "
+	    "not feed itself; but what reads its output through a pipe is traced like any other program.\n\n"
+	    "bpftrace does the same with: bpftrace -e 'tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }', and --by stack with: "
+	    "bpftrace -e 'kprobe:vfs_write { @[comm, kstack, ustack] = count(); }'",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,

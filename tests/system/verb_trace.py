@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """sonde trace: counts of probes against programs that say how often they are hit, filters, times, arguments, and refusals."""
+import json
 import os
 import re
 import shutil
@@ -209,6 +210,40 @@ for i in range(7): ctypes.CDLL(None).syscall(39)
 		skip("no calls of 32 bits")
 	json_rows, _, _ = python(script, "syscall:getpid")
 	check(json_rows and json_rows[0]["nr_hits"] in (48, 49), lambda: str(json_rows)) # os.getpid() makes none or one
+
+
+@test
+def a_tracepoint_with_frames_of_a_language():
+	"""The way to a tracepoint in the kernel, with the interpreter's functions below, as a flame graph and folded."""
+	need_bpf()
+	page, folded = scratch("forks.html"), scratch("forks.folded")
+	program = start(sys.executable, "-c", "import os, sys\ndef makes_one():\n  pid = os.fork()\n  if not pid: os._exit(0)\n  os.waitpid(pid, 0)\ndef makes_many():\n"
+		"  for i in range(40): makes_one()\nprint('ready', flush=True)\nsys.stdin.readline()\nmakes_many()\n")
+	try:
+		program.stdout.readline()
+		with Background("trace", "sched_process_fork", "--stacks", "-o", page, "-o", folded, "-p", program.pid) as trace:
+			trace.wait_line("Tracing")
+			program.communicate("\n", timeout=60)
+			check(trace.finish().code == 0, "sonde trace")
+	finally:
+		program.kill()
+		program.communicate()
+	with open(folded, encoding="utf-8") as file:
+		lines = file.read().splitlines()
+	nr = sum(int(line.split()[-1]) for line in lines)
+	right = sum(int(line.split()[-1]) for line in lines if re.search(r"makes_many.*;makes_one.*;kernel_clone", line))
+	check(nr >= 35 and right >= 0.9 * nr, lambda: "%d of %d\n%s" % (right, nr, "\n".join(lines))) # the header comes before the probe
+	with open(page, encoding="utf-8") as file:
+		check("makes_many" in file.read(), "the page has the function")
+	return "%d of %d" % (right, nr)
+
+
+@test
+def doctor_knows():
+	need_bpf()
+	verbs = {verb["verb"]: verb for verb in json.loads(sonde("doctor", "--format", "json", want=None).out)["verbs"]}
+	check({"files", "io", "trace"} <= set(verbs) and verbs["trace"]["verdict"] == "works", lambda: str(verbs))
+	check_equal("kernel.kprobes" in [missing["check"] for missing in verbs["trace"]["missing"]], not HAS_KPROBES, "kprobes")
 
 
 @test
