@@ -12,11 +12,11 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
-#include <bpf/usdt.bpf.h> /* the maps with which libbpf attaches USDT probes */
 
 #include "abi/event.h"
 #include "lib/filter.h"
 #include "lib/maps.h"
+#include "lib/probe_hit.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
 #include "lib/user_walk.h"
@@ -81,26 +81,70 @@ static __always_inline bool is_filtered(struct sonde_event_counters *count, stru
 	return true;
 }
 
+struct { /* of a run, by the number of its scratch */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by the loader: as many as there are scratches */
+	__type(key, __u32);
+	__type(value, struct sonde_probe_values);
+} hit_values SEC(".maps");
+
+/* Is the hit one that was asked for? Takes its values. A function of its own, for its stack. */
+static __noinline bool examine(void *ctx, __u32 slot)
+{
+	struct hit hit = { .tgid_tid = bpf_get_current_pid_tgid() };
+	struct sonde_probe_values *values = bpf_map_lookup_elem(&hit_values, &slot);
+
+	bpf_get_current_comm(hit.comm, sizeof(hit.comm));
+	if (!values || !take_args(&hit, ctx) || !passes_all(&hit))
+		return false;
+	take_values(&hit, values);
+	return true;
+}
+
+/* A record with the values of the hit. */
+static __always_inline bool send_values(struct scratch *s)
+{
+	__u32 slot = s->walk.number;
+	const struct sonde_probe_values *values = bpf_map_lookup_elem(&hit_values, &slot);
+	struct sonde_probe_stacks_record *record = values ? bpf_ringbuf_reserve(&ring, sizeof(*record), 0) : 0;
+
+	if (!record)
+		return false;
+	record->event.type = SONDE_RECORD_HIT;
+	record->event.trigger = event_cfg.trigger;
+	record->event.sample = s->sample;
+	bpf_probe_read_kernel(&record->values, sizeof(record->values), values);
+	bpf_ringbuf_submit(record, wake_flag());
+	return true;
+}
+
+static __always_inline bool send_sample_alone(struct scratch *s)
+{
+	struct sonde_event_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+
+	if (!record)
+		return false;
+	record->type = SONDE_RECORD_EVENT;
+	record->trigger = event_cfg.trigger;
+	record->sample = s->sample;
+	bpf_ringbuf_submit(record, wake_flag());
+	return true;
+}
+
 static __always_inline int send_event(struct scratch *s)
 {
 	struct sonde_event_counters *count = event_count();
-	struct sonde_event_record *record;
 	__u32 zero = 0;
 	struct sonde_counters *shared = bpf_map_lookup_elem(&counters, &zero);
+	bool sent;
 
 	if (shared && s->runtimes_left)
 		count_one(&shared->runtimes_missed);
 	send_runtime(s);
-	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
-	if (record) {
-		record->type = SONDE_RECORD_EVENT;
-		record->trigger = event_cfg.trigger;
-		record->sample = s->sample;
-		bpf_ringbuf_submit(record, wake_flag());
-	}
+	sent = probe_cfg.nr_printed ? send_values(s) : send_sample_alone(s);
 	scratch_leave(s);
 	if (count)
-		count_one(record ? &count->recorded : &count->dropped[SONDE_DROP_RING_FULL]);
+		count_one(sent ? &count->recorded : &count->dropped[SONDE_DROP_RING_FULL]);
 	return 0;
 }
 
@@ -134,6 +178,11 @@ int on_event(void *ctx)
 	s = scratch_take(ctx);
 	if (!s) {
 		count_one(&count->dropped[SONDE_DROP_NO_SCRATCH]);
+		return 0;
+	}
+	if (probe_cfg.examined && !examine(ctx, s->walk.number)) {
+		scratch_leave(s);
+		count_one(&count->filtered[SONDE_FILTER_TARGET]);
 		return 0;
 	}
 	begin_sample(s, bpf_ktime_get_ns(), tgid_tid);

@@ -16,11 +16,9 @@
 
 #include "abi/probe.h"
 #include "lib/filter.h"
-#include "lib/knobs.h"
 #include "lib/log2.h"
-#include "lib/syscall.h"
+#include "lib/probe_hit.h"
 
-const volatile struct sonde_probe_config probe_cfg = {};
 const volatile __u32 probe_number = 0;
 volatile __u32 own_tgid; /* sonde's own hits are left out; as in the root PID namespace */
 
@@ -64,217 +62,11 @@ struct { /* tid -> its calls; shared by the programs of begin and end */
 	__type(value, struct begins);
 } begun SEC(".maps");
 
-struct hit {
-	__u64 args[SONDE_PROBE_ARGS], result, sp;
-	__u64 tgid_tid;
-	char comm[SONDE_COMM_BYTES];
-};
-
 static __always_inline void *zeroth(void *map)
 {
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(map, &zero);
-}
-
-/* --- arguments ------------------------------------------------------------------------------------------------------------------------ */
-
-#ifdef SONDE_ARM64
-#define FUNCTION_ARG(regs, i) ((regs)->regs[i])
-#define FUNCTION_RESULT(regs) ((regs)->regs[0])
-#define STACK_POINTER(regs)   ((regs)->sp)
-typedef struct user_pt_regs regs_t;
-#else
-#define FUNCTION_RESULT(regs) ((regs)->rax)
-#define STACK_POINTER(regs)   ((regs)->rsp)
-typedef struct pt_regs regs_t;
-
-static __always_inline __u64 function_arg(const regs_t *regs, int i)
-{
-	switch (i) {
-	case 0:
-		return regs->rdi;
-	case 1:
-		return regs->rsi;
-	case 2:
-		return regs->rdx;
-	case 3:
-		return regs->rcx;
-	case 4:
-		return regs->r8;
-	default:
-		return regs->r9;
-	}
-}
-#define FUNCTION_ARG(regs, i) function_arg(regs, i)
-#endif
-
-/* By a copy: the verifier would take some of them for pointers to the kernel's structs, with which nothing may be computed. */
-static __always_inline void take_words(struct hit *hit, const __u64 *words)
-{
-	bpf_probe_read_kernel(hit->args, sizeof(__u64) * (probe_cfg.nr_args < SONDE_PROBE_ARGS ? probe_cfg.nr_args : SONDE_PROBE_ARGS),
-			      words);
-	if (probe_cfg.result)
-		bpf_probe_read_kernel(&hit->result, sizeof(hit->result), (const void *)words + sizeof(__u64) * (probe_cfg.result - 1));
-}
-
-static __always_inline void take_regs(struct hit *hit, const regs_t *regs)
-{
-#pragma clang loop unroll(full)
-	for (int i = 0; i < 6; i++)
-		hit->args[i] = FUNCTION_ARG(regs, i);
-	hit->result = FUNCTION_RESULT(regs);
-	hit->sp = STACK_POINTER(regs);
-}
-
-static __always_inline void take_usdt(struct hit *hit, struct pt_regs *ctx)
-{
-	long value;
-
-#pragma clang loop unroll(full)
-	for (int i = 0; i < 6; i++) {
-		value = 0;
-		bpf_usdt_arg(ctx, i, &value); /* a probe with fewer: 0 */
-		hit->args[i] = value;
-	}
-}
-
-/* False: another system call, or one of 32 bits, whose numbers are others. */
-static __always_inline bool take_call(struct hit *hit, const __u64 *words)
-{
-	const void *at = (const void *)words[0];
-	struct call_regs regs;
-
-	if (probe_cfg.context == SONDE_PROBE_CALL_BEGIN && words[1] != probe_cfg.call)
-		return false;
-	if (bpf_probe_read_kernel(&regs, sizeof(regs), at) || call_regs_number(&regs) != probe_cfg.call || is_compat_call(&regs))
-		return false;
-#pragma clang loop unroll(full)
-	for (int i = 0; i < 6; i++)
-		hit->args[i] = call_regs_argument(&regs, i);
-	if (probe_cfg.context == SONDE_PROBE_CALL_END)
-		hit->result = words[1];
-	return true;
-}
-
-static __always_inline bool take_args(struct hit *hit, void *ctx)
-{
-	switch (probe_cfg.context) {
-	case SONDE_PROBE_WORDS:
-		take_words(hit, ctx);
-		return true;
-	case SONDE_PROBE_REGS:
-		take_regs(hit, ctx);
-		return true;
-	case SONDE_PROBE_USDT:
-		take_usdt(hit, ctx);
-		return true;
-	default:
-		return take_call(hit, ctx);
-	}
-}
-
-/* --- fields --------------------------------------------------------------------------------------------------------------------------- */
-
-static __always_inline __u64 source_of(const struct hit *hit, const struct sonde_probe_field *field)
-{
-	switch (field->source) {
-	case SONDE_PROBE_RESULT:
-		return hit->result;
-	case SONDE_PROBE_TGID:
-		return hit->tgid_tid >> 32;
-	case SONDE_PROBE_TID:
-		return (__u32)hit->tgid_tid;
-	case SONDE_PROBE_CPU:
-		return bpf_get_smp_processor_id();
-	default:
-		return hit->args[field->arg < SONDE_PROBE_ARGS ? field->arg : 0];
-	}
-}
-
-static __always_inline __u64 value_of(const struct hit *hit, const struct sonde_probe_field *field)
-{
-	__u64 value = source_of(hit, field);
-	__u32 unused = 64 - 8 * field->bytes;
-
-#pragma clang loop unroll(full)
-	for (__u32 i = 0; i < SONDE_PROBE_STEPS; i++) {
-		if (i >= field->nr_steps)
-			break;
-		value += field->offsets[i];
-		if (i + 1 == field->nr_steps && field->text == SONDE_PROBE_TEXT_HERE)
-			return value;
-		if (bpf_probe_read_kernel(&value, sizeof(value), (const void *)value))
-			return 0;
-	}
-	if (field->text)
-		return value;
-	value <<= unused & 63;
-	return field->is_signed ? (__u64)((__s64)value >> (unused & 63)) : value >> (unused & 63);
-}
-
-/* Reads the field's text; on failure it is empty. `size`: a constant. */
-static __always_inline void read_text(const struct hit *hit, const struct sonde_probe_field *field, char *to, __u32 size)
-{
-	if (field->source == SONDE_PROBE_COMM)
-		__builtin_memcpy(to, hit->comm, SONDE_COMM_BYTES);
-	else if (field->text == SONDE_PROBE_USER_TEXT)
-		bpf_probe_read_user_str(to, size, (const void *)value_of(hit, field));
-	else
-		bpf_probe_read_kernel_str(to, size, (const void *)value_of(hit, field));
-}
-
-static __always_inline bool is_same_text(const struct sonde_probe_filter *filter, const char *text)
-{
-	for (__u32 i = 0; i < SONDE_PROBE_TEXT_BYTES; i++) {
-		if (i >= filter->text_bytes)
-			break;
-		if (text[i] != filter->text[i])
-			return false;
-	}
-	return true;
-}
-
-static __always_inline bool is_ordered(const struct sonde_probe_filter *filter, __u64 value)
-{
-	bool less = filter->field.is_signed ? (__s64)value < (__s64)filter->number : value < filter->number;
-
-	switch (filter->operator) {
-	case SONDE_PROBE_EQUAL:
-		return value == filter->number;
-	case SONDE_PROBE_DIFFERENT:
-		return value != filter->number;
-	case SONDE_PROBE_LESS:
-		return less;
-	case SONDE_PROBE_LESS_OR_EQUAL:
-		return less || value == filter->number;
-	case SONDE_PROBE_MORE:
-		return !less && value != filter->number;
-	default:
-		return !less;
-	}
-}
-
-static __always_inline bool passes(const struct hit *hit, const struct sonde_probe_filter *filter)
-{
-	char text[SONDE_PROBE_TEXT_BYTES] = {};
-
-	if (!filter->text_bytes)
-		return is_ordered(filter, value_of(hit, &filter->field));
-	read_text(hit, &filter->field, text, sizeof(text));
-	return is_same_text(filter, text) == (filter->operator!= SONDE_PROBE_DIFFERENT);
-}
-
-static __always_inline bool passes_all(const struct hit *hit)
-{
-#pragma clang loop unroll(full)
-	for (__u32 i = 0; i < SONDE_PROBE_FILTERS; i++) {
-		if (i >= probe_cfg.nr_filters)
-			break;
-		if (!passes(hit, knob(&probe_cfg.filters[i])))
-			return false;
-	}
-	return true;
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------------------------------------- */
@@ -345,16 +137,7 @@ static __always_inline void print(const struct hit *hit, struct sonde_probe_coun
 	record->cpu = bpf_get_smp_processor_id();
 	record->probe = probe_number;
 	__builtin_memcpy(record->comm, hit->comm, sizeof(record->comm));
-#pragma clang loop unroll(full)
-	for (__u32 i = 0; i < SONDE_PROBE_PRINTED; i++) {
-		if (i >= probe_cfg.nr_printed)
-			break;
-		record->texts[i][0] = 0;
-		if (probe_cfg.printed[i].text)
-			read_text(hit, knob(&probe_cfg.printed[i]), record->texts[i], SONDE_PROBE_TEXT_BYTES);
-		else
-			record->numbers[i] = value_of(hit, knob(&probe_cfg.printed[i]));
-	}
+	take_values(hit, &record->values);
 	bpf_ringbuf_submit(record,
 			   bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > cfg.ring_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	__sync_fetch_and_add(&count->sent, 1);

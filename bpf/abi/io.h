@@ -32,7 +32,8 @@ struct sonde_io_config {
 	struct sonde_io_call facts[SONDE_IO_MAX_CALLS];
 	__u8 by_tgid, by_comm, by_file, by_call;
 	__u8 requested; /* sum what calls asked for */
-	__u8 pad[3];	/* zero */
+	__u8 typed;	/* this kernel has bpf_rdonly_cast */
+	__u8 pad[2];	/* zero */
 };
 
 /* A file: its directory entry, that one's parent, name and length, and the inode. One of these differs between two files, also when the
@@ -53,7 +54,7 @@ _Static_assert(sizeof(struct sonde_io_key) == 56, "layout changed: bump SONDE_AB
 struct sonde_io_side {
 	__u64 calls, failed;	 /* calls: failed ones, too */
 	__u64 bytes;		 /* transferred, or asked for */
-	__u64 timed, ns, max_ns; /* calls whose begin was seen, and how long they took */
+	__u64 untimed, ns, max_ns; /* calls whose begin was not seen; how long the others took */
 };
 
 enum { SONDE_IO_READ, SONDE_IO_WRITE, SONDE_IO_SIDES };

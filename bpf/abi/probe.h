@@ -2,6 +2,7 @@
 /* probe: what bpf/probe.bpf.c counts or sends at a trigger: hits by fields, times from entry to return, single hits with their arguments.
  */
 #pragma once
+#include "event.h"
 #include "record.h"
 #include "types.h"
 
@@ -12,6 +13,7 @@
 #define SONDE_PROBE_TEXT_BYTES 64
 #define SONDE_PROBE_KEY_BYTES  32 /* of an argument in a key */
 #define SONDE_PROBE_SLOTS      64 /* same as HISTOGRAM_SLOTS */
+#define SONDE_PROBE_NO_CALL    (~0u)
 #define SONDE_PROBE_DEPTH      16 /* a thread's calls of a function that have not returned */
 
 /* Where the arguments are. */
@@ -71,12 +73,14 @@ struct sonde_probe_filter {
 
 struct sonde_probe_config {
 	__u32 context; /* enum sonde_probe_context */
-	__u32 call;    /* only this system call, by the number of 64-bit code */
+	__u32 call, compat_call; /* only this system call, by its numbers of 64-bit and 32-bit code; SONDE_PROBE_NO_CALL: it has none */
 	__u32 nr_args; /* SONDE_PROBE_WORDS: words of the context that may be read */
 	__u32 result;  /* SONDE_PROBE_WORDS: the word that is the function's result, from 1 on; 0: there is none */
 	__u8 by_tgid, by_tid, by_cpu, by_comm, by_arg;
 	__u8 begins, ends; /* the two halves of a time; neither: hits are counted */
 	__u8 prints;	   /* send each hit */
+	__u8 examined;	   /* bpf/event.bpf.c looks at the hit before it takes stacks */
+	__u8 pad[3];	   /* zero */
 	__u32 nr_filters, nr_printed;
 	struct sonde_probe_field key; /* with by_arg */
 	struct sonde_probe_filter filters[SONDE_PROBE_FILTERS];
@@ -102,13 +106,23 @@ struct sonde_probe_sum {
 	char comm[SONDE_COMM_BYTES];	/* of the thread, when it was first seen */
 };
 
+struct sonde_probe_values { /* by sonde_probe_config.printed */
+	__u64 numbers[SONDE_PROBE_PRINTED]; /* of a text: whether it could be read */
+	char texts[SONDE_PROBE_PRINTED][SONDE_PROBE_TEXT_BYTES];
+};
+
 struct sonde_probe_record {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u32 tgid, tid, cpu;
 	__u32 probe; /* the caller's number of it */
 	char comm[SONDE_COMM_BYTES];
-	__u64 numbers[SONDE_PROBE_PRINTED]; /* by sonde_probe_config.printed */
-	char texts[SONDE_PROBE_PRINTED][SONDE_PROBE_TEXT_BYTES];
+	struct sonde_probe_values values;
+};
+
+/* A hit with its stacks, if sonde_probe_config.nr_printed: bpf/event.bpf.c. Its type is SONDE_RECORD_HIT. */
+struct sonde_probe_stacks_record {
+	struct sonde_event_record event;
+	struct sonde_probe_values values;
 };
 
 /* One per CPU. hits = own + filtered + rejected + counted + keys_full + unpaired, and what is sent or lost is counted as well */

@@ -58,7 +58,8 @@ static __always_inline __u64 call_regs_number(const struct call_regs *regs)
 	return (__u64)(__s64)regs->syscallno;
 }
 
-static __always_inline __u64 call_regs_argument(const struct call_regs *regs, int number)
+/* `number`: a constant. */
+static __always_inline __u64 call_regs_argument(const struct call_regs *regs, bool compat, int number)
 {
 	return number ? regs->regs[number] : regs->orig_x0;
 }
@@ -136,9 +137,10 @@ static __always_inline __u64 call_regs_number(const struct call_regs *regs)
 	return regs->regs.orig_rax;
 }
 
-static __always_inline __u64 call_regs_argument(const struct call_regs *regs, int number)
+/* `number`: a constant. */
+static __always_inline __u64 call_regs_argument(const struct call_regs *regs, bool compat, int number)
 {
-	return call_argument_64(&regs->regs, number);
+	return call_argument(&regs->regs, compat, number);
 }
 
 #endif

@@ -50,7 +50,7 @@ enum sonde_mode {
 	SONDE_IO,        /* what is read and written, by process and file: sums */
 	SONDE_LEAK,      /* memory that was allocated and not freed, by probes of the allocator's functions */
 	SONDE_TRACE,     /* hits of tracepoints, system calls and functions: counts, times, lines */
-	SONDE_TRACE_STACKS, /* the same as a profile of their stacks */
+	SONDE_TRACE_STACKS, /* the same with stacks: a profile, or with `print` and SONDE_BY_STACK lines */
 };
 
 /* A window that was resolved and written to the outputs. */
@@ -123,7 +123,8 @@ enum sonde_lines {
 };
 
 /* What sums are grouped by. */
-enum sonde_by { SONDE_BY_PID = 1, SONDE_BY_COMM = 2, SONDE_BY_FILE = 4, SONDE_BY_CALL = 8, SONDE_BY_TID = 16, SONDE_BY_CPU = 32 };
+enum sonde_by { SONDE_BY_PID = 1, SONDE_BY_COMM = 2, SONDE_BY_FILE = 4, SONDE_BY_CALL = 8, SONDE_BY_TID = 16, SONDE_BY_CPU = 32,
+		SONDE_BY_STACK = 64 };
 
 struct sonde_files_options { /* SONDE_FILES */
 	size_t size;                /* sizeof(struct sonde_files_options) */
@@ -158,12 +159,12 @@ struct sonde_leak_options { /* SONDE_LEAK: processes or a command are required *
 	const char *object;         /* probe only this file: a path, or a name such as "libc"; NULL: every allocator */
 };
 
-struct sonde_trace_options { /* SONDE_TRACE; of SONDE_TRACE_STACKS one probe, and nothing else */
+struct sonde_trace_options { /* SONDE_TRACE, SONDE_TRACE_STACKS */
 	size_t size;                /* sizeof(struct sonde_trace_options) */
 	const char *probes;         /* "syscall:openat,uprobe:/bin/bash:readline"; separated by commas */
 	const char *filter;         /* "fd > 2 && comm ^= \"ng\""; NULL: none */
 	enum sonde_lines format;    /* not SONDE_LINES_BPFTRACE */
-	uint32_t by;                /* bits of enum sonde_by: pid, tid, comm, cpu; 0: one sum for each probe */
+	uint32_t by;                /* bits of enum sonde_by: pid, tid, comm, cpu, of SONDE_TRACE_STACKS stack; 0: one sum for each probe */
 	const char *by_arg;         /* and by this argument; NULL: none */
 	bool latency;               /* times from entry to return, of functions and system calls */
 	bool print;                 /* a line for each hit, with its arguments */

@@ -5,11 +5,13 @@
 
 #include <sonde/sonde.h>
 
+#include "cli/option_rows.h"
 #include "cli/output.h"
 #include "cli/profile_files.h"
 #include "cli/verbs.h"
 
-#define FIELD(field) .offset = offsetof(struct convert_arguments, field)
+#define AT(field)    offsetof(struct convert_arguments, field)
+#define FIELD(field) .offset = AT(field)
 
 struct convert_arguments {
 	const char *input, *output;
@@ -47,19 +49,8 @@ static const struct option_spec options[] = {
 	  FIELD(output),
 	  .values = OPTION_VALUES_FILE,
 	  .help = "the file to write, in the format that its suffix names; - is standard output, which it is without this, too" },
-	{ .letter = 'o',
-	  .name = "output",
-	  .metavar = "FILE",
-	  .kind = OPTION_TEXTS,
-	  FIELD(outputs),
-	  .values = OPTION_VALUES_FILE,
-	  .help = "the same; may be repeated" },
-	{ .name = "format",
-	  .metavar = "NAME",
-	  .kind = OPTION_TEXT,
-	  FIELD(format),
-	  .value_name = profile_write_format_at,
-	  .help = "write in this format, whatever the suffix says" },
+	OPTION_ROW_OUTPUT(AT(outputs), "the same; may be repeated"),
+	OPTION_ROW_FORMAT(AT(format), profile_write_format_at, OPTION_FORMAT_ANY),
 	{ .name = "value",
 	  .metavar = "TYPE",
 	  .kind = OPTION_TEXT,

@@ -4,13 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/option_rows.h"
 #include "cli/output.h"
 #include "cli/pager.h"
 #include "cli/profile_files.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
-#define FIELD(field) .offset = offsetof(struct diff_arguments, field)
+#define AT(field)    offsetof(struct diff_arguments, field)
+#define FIELD(field) .offset = AT(field)
 
 struct diff_arguments {
 	const char *before, *after, *from, *value, *format;
@@ -48,19 +50,9 @@ static const struct option_spec options[] = {
 	  .min = 1,
 	  .max = UINT32_MAX,
 	  .help = "so many functions in the table; 40" },
-	{ .letter = 'o',
-	  .name = "output",
-	  .metavar = "FILE",
-	  .kind = OPTION_TEXTS,
-	  FIELD(outputs),
-	  .values = OPTION_VALUES_FILE,
-	  .help = "write a profile of both, in the format that the suffix names, instead of the table; may be repeated" },
-	{ .name = "format",
-	  .metavar = "NAME",
-	  .kind = OPTION_TEXT,
-	  FIELD(format),
-	  .value_name = profile_write_format_at,
-	  .help = "write in this format, whatever the suffix says" },
+	OPTION_ROW_OUTPUT(AT(outputs),
+			  "write a profile of both, in the format that the suffix names, instead of the table; may be repeated"),
+	OPTION_ROW_FORMAT(AT(format), profile_write_format_at, OPTION_FORMAT_ANY),
 };
 
 static const struct verb_example examples[] = {

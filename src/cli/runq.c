@@ -6,14 +6,13 @@
 #include <sonde/sonde.h>
 
 #include "base/clock.h"
+#include "cli/option_rows.h"
 #include "cli/output.h"
 #include "cli/profile_files.h"
 #include "cli/signals.h"
 #include "cli/target_options.h"
 #include "cli/verbs.h"
 
-#define MAX_INTERVAL_S 999999999 /* 31 years */
-#define MAX_INTERVALS UINT32_MAX
 #define MAX_SLOWER_US UINT64_C(1000000000000) /* 11 days */
 #define NOT_GIVEN     UINT64_MAX
 
@@ -35,17 +34,12 @@ static const char *by_at(uint32_t i)
 	return i < ARRAY_SIZE(words) ? words[i] : NULL;
 }
 
-#define FIELD(field) .offset = offsetof(struct runq_arguments, field)
+#define AT(field)    offsetof(struct runq_arguments, field)
+#define FIELD(field) .offset = AT(field)
 
 static const struct option_spec options[] = {
-	{ .group = "What is measured",
-	  .metavar = "INTERVAL",
-	  .kind = OPTION_NUMBER,
-	  FIELD(interval_s),
-	  .min = 1,
-	  .max = MAX_INTERVAL_S,
-	  .help = "seconds between two reports; without it one, at Ctrl-C or at the end of what is measured" },
-	{ .metavar = "COUNT", .kind = OPTION_NUMBER, FIELD(nr_intervals), .min = 1, .max = MAX_INTERVALS, .help = "so many intervals" },
+	OPTION_ROWS_INTERVALS(AT(interval_s), AT(nr_intervals),
+			      "seconds between two reports; without it one, at Ctrl-C or at the end of what is measured"),
 	{ .name = "slower",
 	  .metavar = "US",
 	  .kind = OPTION_NUMBER,
@@ -77,29 +71,13 @@ static const struct option_spec options[] = {
 
 	TARGET_OPTIONS(struct runq_arguments, targets),
 
-	{ .group = "How it is shown",
-	  .name = "by",
-	  .metavar = "WHAT",
-	  .kind = OPTION_TEXT,
-	  FIELD(by_text),
-	  .value_name = by_at,
-	  .help = "a histogram for each pid, tid, cpu, cgroup or comm, the one with the most time last" },
+	OPTION_ROW_BY(AT(by_text), by_at, "", "a histogram for each pid, tid, cpu, cgroup or comm, the one with the most time last"),
 	{ .letter = 'm', .name = "ms", .kind = OPTION_FLAG, FIELD(milliseconds), .help = "milliseconds instead of microseconds" },
-	{ .letter = 'T', .name = "timestamp", .kind = OPTION_FLAG, FIELD(timestamps), .help = "the time before each report" },
-	{ .letter = 'o',
-	  .name = "output",
-	  .metavar = "FILE",
-	  .kind = OPTION_TEXTS,
-	  FIELD(outputs),
-	  .values = OPTION_VALUES_FILE,
-	  .help = "write the histograms of all intervals together to FILE, in the format that its suffix names, instead of reports; - is "
-		  "standard output; may be repeated" },
-	{ .name = "format",
-	  .metavar = "NAME",
-	  .kind = OPTION_TEXT,
-	  FIELD(format),
-	  .value_name = profile_write_format_at,
-	  .help = "write in this format, whatever the suffix says" },
+	OPTION_ROW_TIMESTAMP(AT(timestamps), "the time before each report"),
+	OPTION_ROW_OUTPUT(AT(outputs),
+			  "write the histograms of all intervals together to FILE, in the format that its suffix names, instead of "
+			  "reports; - is standard output; may be repeated"),
+	OPTION_ROW_FORMAT(AT(format), profile_write_format_at, OPTION_FORMAT_ANY),
 };
 
 static const struct verb_example examples[] = {

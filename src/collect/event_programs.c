@@ -40,7 +40,10 @@ static int set_up(const struct event_programs *programs, const struct sampler *s
 					     .nr_own_frames = trigger_nr_own_frames(trigger),
 					     .own_tgid = (uint32_t)getpid() },
 	       sizeof(skeleton->rodata->event_cfg));
+	if (options->probe)
+		memcpy((void *)&skeleton->rodata->probe_cfg, options->probe, sizeof(*options->probe));
 	err = share_maps(skeleton->obj, sampler_object(sampler), SHARE_NO_MORE) ?:
+		bpf_map__set_max_entries(skeleton->maps.hit_values, options->probe ? bpf_map__max_entries(skeleton->maps.scratches) : 1) ?:
 		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_specs, is_usdt) ?:
 		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_ip_to_spec_id, is_usdt);
 	return err ? diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err)) : 0;

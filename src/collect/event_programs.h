@@ -3,6 +3,7 @@
  * through the sampler's ring (abi/event.h). One thread. */
 #pragma once
 #include "abi/event.h"
+#include "abi/probe.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "collect/sampler.h"
@@ -12,6 +13,7 @@ struct event_options { /* borrowed for the call, except the trigger's texts */
 	const struct trigger *trigger;
 	uint32_t number;  /* written into its records */
 	uint32_t syscall; /* SYS_ENTER, SYS_EXIT: this system call alone, or SONDE_EVENT_ANY_SYSCALL */
+	const struct sonde_probe_config *probe; /* which hits, and what is sent of them (abi/probe.h); NULL: all, nothing */
 };
 
 struct event_programs;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "abi/event.h"
+#include "abi/probe.h"
 #include "abi/record.h"
 #include "abi/runq.h"
 #include "abi/wait.h"
@@ -35,6 +36,7 @@ static const struct kind kinds[] = {
 	[SONDE_RECORD_SWITCH] = { .bytes = sizeof(struct sonde_switch_record) },
 	[SONDE_RECORD_WAKEUP] = { .bytes = sizeof(struct sonde_wakeup_record) },
 	[SONDE_RECORD_EVENT] = { .bytes = sizeof(struct sonde_event_record) },
+	[SONDE_RECORD_HIT] = { .bytes = sizeof(struct sonde_probe_stacks_record) },
 	[SONDE_RECORD_RUNQSLOWER] = { .bytes = sizeof(struct sonde_runqslower_record) },
 };
 

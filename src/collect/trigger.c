@@ -3,6 +3,7 @@
 
 #include <bpf/btf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -121,6 +122,9 @@ int trigger_attach(const struct trigger *trigger, const struct bpf_program *prog
 		return diag_errno(diag, ENOENT, "no %s '%s' in %s: is its name right, and is it in this file?", text, name, path);
 	if (err == EPERM || err == EACCES)
 		return diag_errno(diag, EPERM, "no permission for a %s: root, or CAP_BPF and CAP_PERFMON, may", text);
+	if ((err == ENOTSUPP || err == EOPNOTSUPP) && kinds[trigger->kind].is_in_user)
+		return diag_errno(diag, ENOENT, "no %s can be at '%s' in %s, offset 0x%" PRIx64 ": is an instruction's begin there?", text,
+				  name, path, trigger->offset);
 	if (err == ENOTSUPP || err == EOPNOTSUPP)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel has no %s: ask for a tracepoint, or for another kernel", text);
 	if (err)

@@ -15,7 +15,7 @@
 #include "base/event.h"
 #include "base/small_file.h"
 #include "counter/pmu.h"
-#include "counter/tracefs.h"
+#include "base/tracefs.h"
 
 #define MAX_NAMES (1u << 20)
 
@@ -202,7 +202,8 @@ static int add_words(struct sonde_names *names, int tracefs_fd, const char *file
 static int add_of_tracefs(struct sonde_names *names, enum sonde_list_kind kind, const char *within)
 {
 	CLEANUP(closep) int fd = -1;
-	int err = tracefs_open(&names->diag, &fd);
+	const char *where;
+	int err = tracefs_open(&names->diag, &fd, &where);
 
 	if (err)
 		return err;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/event.h"
-#include "counter/tracefs.h"
+#include "base/tracefs.h"
 
 #define FIRST_DYNAMIC_TYPE (PERF_TYPE_BREAKPOINT + 1) /* PMUs from here on get their numbers at boot */
 #define EVENT_FLAGS \

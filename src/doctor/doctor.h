@@ -46,6 +46,7 @@ void doctor_map(const struct doctor_check *check, struct doctor_finding *finding
 void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding); /* of check->number MiB */
 void doctor_perf_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_tracing_program(const struct doctor_check *check, struct doctor_finding *finding);
+void doctor_fentry_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_raw_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_helper(const struct doctor_check *check, struct doctor_finding *finding);
 /* Loads a perf_event program that does nothing. Returns its file descriptor or a negative errno. */
@@ -68,6 +69,7 @@ void doctor_release(const struct doctor_check *check, struct doctor_finding *fin
 void doctor_btf(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_setting(const struct doctor_check *check, struct doctor_finding *finding); /* a file with a value */
 void doctor_present(const struct doctor_check *check, struct doctor_finding *finding); /* a file that exists or not */
+void doctor_tracefs(const struct doctor_check *check, struct doctor_finding *finding); /* a file that exists or not */
 void doctor_cgroups(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_pid_namespace(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_limit(const struct doctor_check *check, struct doctor_finding *finding);

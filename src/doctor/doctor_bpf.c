@@ -115,22 +115,36 @@ void doctor_perf_program(const struct doctor_check *check, struct doctor_finding
 }
 
 /* Loads and attaches: a program that can be loaded but not attached is of no use. */
-void doctor_tracing_program(const struct doctor_check *check, struct doctor_finding *finding)
+/* Loads a program for the place in the kernel that `check` names, and attaches it for a moment. */
+static void load_at(const struct doctor_check *check, enum bpf_attach_type type, struct doctor_finding *finding)
 {
 	const struct bpf_insn insns[] = { SET(BPF_REG_0, 0), EXIT };
-	int btf_id = libbpf_find_vmlinux_btf_id(check->path, BPF_TRACE_RAW_TP);
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_RAW_TP, .attach_btf_id = (uint32_t)btf_id);
+	int btf_id = libbpf_find_vmlinux_btf_id(check->path, type);
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = type, .attach_btf_id = (uint32_t)btf_id);
 	CLEANUP(closep) int fd = -1;
 	CLEANUP(closep) int link_fd = -1;
 
 	if (btf_id < 0) {
-		doctor_say(finding, DOCTOR_NO, "the kernel's type information has no tracepoint %s", check->path);
+		doctor_say(finding, DOCTOR_NO, "the kernel's type information has no %s", check->path);
 		return;
 	}
 	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "sonde_doctor", LICENSE, insns, ARRAY_SIZE(insns), &options);
 	if (fd >= 0)
 		link_fd = bpf_raw_tracepoint_open(NULL, fd);
 	say_fd(finding, fd < 0 ? fd : link_fd, "");
+}
+
+void doctor_tracing_program(const struct doctor_check *check, struct doctor_finding *finding)
+{
+	load_at(check, BPF_TRACE_RAW_TP, finding);
+}
+
+/* A kernel may refuse these programs alone, whatever the rights. */
+void doctor_fentry_program(const struct doctor_check *check, struct doctor_finding *finding)
+{
+	load_at(check, BPF_TRACE_FENTRY, finding);
+	if (finding->state == DOCTOR_DENIED && doctor_may_use_bpf())
+		doctor_say(finding, DOCTOR_NO, "this kernel refuses such programs to all");
 }
 
 void doctor_raw_program(const struct doctor_check *check, struct doctor_finding *finding)

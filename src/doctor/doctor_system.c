@@ -51,9 +51,15 @@ void doctor_setting(const struct doctor_check *check, struct doctor_finding *fin
 void doctor_present(const struct doctor_check *check, struct doctor_finding *finding)
 {
 	if (access(check->path, F_OK) == 0)
-		doctor_say(finding, DOCTOR_INFO, "yes (not needed)");
+		doctor_say(finding, DOCTOR_YES, "%s", "");
 	else
-		doctor_say(finding, DOCTOR_INFO, "%s (not needed)", errno == ENOENT ? "no" : strerror(errno));
+		doctor_say(finding, errno == ENOENT ? DOCTOR_NO : DOCTOR_DENIED, "%s", errno == ENOENT ? "" : strerror(errno));
+}
+
+/* sonde mounts it for itself. */
+void doctor_tracefs(const struct doctor_check *check, struct doctor_finding *finding)
+{
+	doctor_say(finding, DOCTOR_INFO, "%s", access(check->path, F_OK) == 0 ? "mounted" : "not mounted (not needed)");
 }
 
 void doctor_cgroups(const struct doctor_check *check, struct doctor_finding *finding)

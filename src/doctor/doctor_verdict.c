@@ -82,6 +82,36 @@ static const struct need runq_needs[] = {
 	{ "access.pid_namespace", NEED_MORE, "the ids of processes are not those of /proc here" },
 };
 
+#define CALL_NEEDS \
+	{ "kernel.btf", NEED_MUST, "the BPF programs cannot be fitted to this kernel" }, \
+	{ "map.hash", NEED_MUST, "no place for sums" }, \
+	{ "map.percpu_array", NEED_MUST, "nothing can be counted" }, \
+	{ "map.ringbuf", NEED_MUST, "nothing can be sent to user space" }, \
+	{ "helper.bpf_probe_read_user", NEED_MUST, "texts of programs cannot be read" }, \
+	{ "helper.bpf_probe_read_kernel", NEED_MUST, "names of files cannot be read" }, \
+	{ "access.pid_namespace", NEED_MORE, "the ids of processes are not those of /proc here" }
+
+static const struct need files_needs[] = {
+	CALL_NEEDS,
+	{ "program.sys_enter", NEED_MUST, "system calls cannot be seen" },
+	{ "map.array_of_maps", NEED_MUST, "no place for sums" },
+};
+
+static const struct need io_needs[] = {
+	CALL_NEEDS,
+	{ "program.sys_enter", NEED_MUST, "system calls cannot be seen" },
+	{ "map.array_of_maps", NEED_MUST, "no place for sums" },
+	{ "map.task_storage", NEED_MUST, "no place for what is known of threads (Linux 5.12)" },
+};
+
+static const struct need trace_needs[] = {
+	CALL_NEEDS,
+	{ "program.raw_tracepoint", NEED_MUST, "neither tracepoints nor system calls can be seen" },
+	{ "kernel.kprobes", NEED_NOTE, "no kernel functions by kprobe; sonde trace names the nearest tracepoint" },
+	{ "program.fentry", NEED_NOTE, "no kernel functions by fentry" },
+	{ "kernel.uprobes", NEED_NOTE, "no functions of programs and no USDT probes" },
+};
+
 static const struct need stat_needs[] = {
 	{ "event.cpu_clock", NEED_MORE, "own processes only, in user space where kernel.perf_event_paranoid says so" },
 	{ "event.cycles", NEED_NOTE, "events of the hardware are <not supported>" },
@@ -93,6 +123,9 @@ static const struct verb_needs verbs[] = {
 	{ "wall", "5.12", wall_needs, ARRAY_SIZE(wall_needs) },
 	{ "runq", "5.10", runq_needs, ARRAY_SIZE(runq_needs) },
 	{ "stat", "5.10", stat_needs, ARRAY_SIZE(stat_needs) },
+	{ "files", "5.10", files_needs, ARRAY_SIZE(files_needs) },
+	{ "io", "5.12", io_needs, ARRAY_SIZE(io_needs) },
+	{ "trace", "5.10", trace_needs, ARRAY_SIZE(trace_needs) },
 	{ "doctor", "", NULL, 0 },
 };
 

@@ -61,3 +61,32 @@ int measurement_profile(struct measurement *measurement, struct window *window, 
 		*ret_profile = MOVE(profile);
 	return err;
 }
+
+static int add_sample(const struct window *window, const struct sample *from, struct stack_builder *builder, struct profile *profile)
+{
+	struct profile_sample sample = {
+		.tgid = from->key.ids.tgid,
+		.tid = from->key.tid,
+		.cpu = from->key.cpu,
+		.comm = profile_string(profile, from->key.comm),
+		.time_ns = from->key.time_ns ? from->key.time_ns + window->unix_offset_ns : 0,
+		.values = { from->count > INT64_MAX ? INT64_MAX : (int64_t)from->count },
+	};
+	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_builder_sample(builder, &from->key.ids, from->count, &sample);
+
+	return err ? err : profile_add(profile, &sample);
+}
+
+int measurement_add_samples(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < samples_nr(window->samples); i++)
+		err = add_sample(window, samples_at(window->samples, i), builder, profile);
+	return err;
+}
+
+uint64_t measurement_nr_samples(const struct measurement *measurement)
+{
+	return stack_recorder_nr_samples(measurement->parts.engine->recorder);
+}

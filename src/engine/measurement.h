@@ -92,3 +92,8 @@ void measurement_free(struct measurement *measurement); /* takes NULL */
  * error of `profile`. */
 MUST_CHECK int measurement_profile(struct measurement *measurement, struct window *window, const struct naming *naming,
 				   struct profile **ret_profile, uint32_t *ret_nr_skipped);
+
+/* For measurements that consist of the window's samples alone: their `profile` and `nr`. */
+MUST_CHECK int measurement_add_samples(struct measurement *measurement, struct window *window, struct stack_builder *builder,
+				       struct profile *profile);
+uint64_t measurement_nr_samples(const struct measurement *measurement);

@@ -21,7 +21,7 @@ struct opens {
 	struct measurement base;
 	struct sonde_files_options options;
 	struct sonde_config filters;
-	struct files_programs *programs;
+	struct call_programs *programs;
 	struct buffer lines, path;
 	struct key_names names; /* of the sums' paths */
 	uint64_t unix_offset_ns;
@@ -67,7 +67,7 @@ static void done(struct measurement *measurement)
 {
 	struct opens *opens = opens_of(measurement);
 
-	files_programs_free(opens->programs);
+	call_programs_free(opens->programs);
 	key_names_done(&opens->names);
 	buffer_done(&opens->lines);
 	buffer_done(&opens->path);
@@ -79,17 +79,15 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	struct opens *opens = opens_of(measurement);
 	const struct sonde_files_options *o = &opens->options;
 	CLEANUP(freep) uint32_t *ids = targets_ids(targets);
-	struct files_programs_options options = { .config = opens->filters,
-						  .opens = { .failed_only = o->failed_only,
-							     .sums = o->sums,
-							     .by_tgid = (o->by & SONDE_BY_PID) != 0,
-							     .by_comm = (o->by & SONDE_BY_COMM) != 0,
-							     .by_path = (o->by & SONDE_BY_FILE) != 0 },
-						  .targets = ids,
-						  .nr_targets = targets->nr };
+	const struct sonde_opens_config config = { .failed_only = o->failed_only,
+						   .sums = o->sums,
+						   .by_tgid = (o->by & SONDE_BY_PID) != 0,
+						   .by_comm = (o->by & SONDE_BY_COMM) != 0,
+						   .by_path = (o->by & SONDE_BY_FILE) != 0 };
+	struct call_options options = { .config = opens->filters, .targets = ids, .nr_targets = targets->nr };
 
 	options.config.command_tgid = command_tgid;
-	return ids ? files_programs_new(&options, diag, &opens->programs) : -ENOMEM;
+	return ids ? files_programs_new(&options, &config, diag, &opens->programs) : -ENOMEM;
 }
 
 /* Hands over the lines so far. */
@@ -111,14 +109,15 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 
 	opens->unix_offset_ns = clock_unix_offset_ns();
 	opens_heading(&opens->lines, &opens->options, opens->command_line);
-	err = tell(opens) ?: files_programs_start(opens->programs, diag);
+	err = tell(opens) ?: call_programs_start(opens->programs, diag);
 	*ret_start_ns = clock_ns();
 	return err;
 }
 
-static int take_record(void *arg, const struct sonde_open_record *record, size_t bytes)
+static int take_record(void *arg, const void *bytes, size_t size)
 {
 	struct opens *opens = arg;
+	const struct sonde_open_record *record = bytes;
 	const struct sonde_file_text *file = (const void *)(record + 1);
 
 	opens->path.size = 0;
@@ -136,7 +135,7 @@ static int take_record(void *arg, const struct sonde_open_record *record, size_t
 
 static int take_records(struct opens *opens)
 {
-	return files_programs_records(opens->programs, take_record, opens) ?: tell(opens);
+	return call_programs_records(opens->programs, take_record, opens) ?: tell(opens);
 }
 
 static int step(struct measurement *measurement, uint64_t now_ns, struct diag *diag)
@@ -146,7 +145,7 @@ static int step(struct measurement *measurement, uint64_t now_ns, struct diag *d
 
 static int fd(const struct measurement *measurement)
 {
-	return files_programs_wake_fd(((const struct opens *)measurement)->programs);
+	return call_programs_wake_fd(((const struct opens *)measurement)->programs);
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------------------------------------- */
@@ -187,7 +186,7 @@ static int report(struct opens *opens)
 {
 	struct summing summing = { .opens = opens, .rows = INTERNED_INIT(struct opens_row, OPENS_ROW_KEY_BYTES, MAX_ROW_BYTES) };
 	CLEANUP(closep) int fd = -1;
-	int err = files_programs_turn(opens->programs, &fd) ?: files_programs_records(opens->programs, take_record, opens);
+	int err = call_programs_turn(opens->programs, &fd) ?: call_programs_records(opens->programs, take_record, opens);
 
 	if (!err)
 		err = map_read(fd, sizeof(struct sonde_open_key), sizeof(struct sonde_open_sum), add_row, &summing);
@@ -210,16 +209,21 @@ static int stop(struct measurement *measurement, struct diag *diag, uint64_t *re
 {
 	struct opens *opens = opens_of(measurement);
 
-	files_programs_stop(opens->programs);
+	call_programs_stop(opens->programs);
 	*ret_end_ns = clock_ns();
 	return opens->options.sums ? 0 : take_records(opens);
+}
+
+static void count_of(const struct opens *opens, struct sonde_open_counters *ret_count)
+{
+	call_programs_counters(opens->programs, (uint64_t *)ret_count, sizeof(*ret_count) / sizeof(uint64_t));
 }
 
 static void note_losses(const struct opens *opens, struct account *account)
 {
 	struct sonde_open_counters count;
 
-	files_programs_counters(opens->programs, &count);
+	count_of(opens, &count);
 	if (count.lost)
 		account_note(account,
 			     "%" PRIu64 " of %" PRIu64 " calls found no room in the ring buffer and are not shown: they came too fast",
@@ -244,7 +248,7 @@ static uint64_t nr(const struct measurement *measurement)
 {
 	struct sonde_open_counters count;
 
-	files_programs_counters(((const struct opens *)measurement)->programs, &count);
+	count_of((const struct opens *)measurement, &count);
 	return count.sent + count.lost + count.summed + count.keys_full;
 }
 
@@ -252,7 +256,7 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 {
 	struct sonde_open_counters count;
 
-	files_programs_counters(((const struct opens *)measurement)->programs, &count);
+	count_of((const struct opens *)measurement, &count);
 	buffer_printf(
 	    lines, "calls that open files: %" PRIu64 " shown, %" PRIu64 " lost, %" PRIu64 " of others, %" PRIu64 " of sonde itself\n",
 	    (uint64_t)(count.sent + count.summed), (uint64_t)(count.lost + count.keys_full), (uint64_t)count.filtered, (uint64_t)count.own);

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/number.h"
+#include "dwarf/dwarf_places.h"
+#include "events/probe_nearest.h"
 #include "programs/call_numbers.h"
+#include "programs/kernel_functions.h"
 
 enum kind {
 	KIND_ANY,
@@ -15,6 +17,7 @@ enum kind {
 	KIND_RAW,
 	KIND_SYSCALL,
 	KIND_SYSCALL_END,
+	KIND_FUNCTION, /* of the kernel, by whichever way there is */
 	KIND_KPROBE,
 	KIND_KRETPROBE,
 	KIND_FENTRY,
@@ -49,11 +52,6 @@ static const struct {
 	{ "U", KIND_USDT },
 };
 
-bool probe_has_kprobes(void)
-{
-	return !access("/sys/bus/event_source/devices/kprobe/type", F_OK);
-}
-
 /* Cuts off the word before the first ':' if it names a kind. */
 static enum kind take_kind(char **at)
 {
@@ -68,12 +66,14 @@ static enum kind take_kind(char **at)
 	return KIND_ANY;
 }
 
-static int set_call(struct probe_spec *spec, const char *name, bool end, struct diag *diag)
+static int set_call(struct probe_spec *spec, struct kernel_types *types, const char *name, bool end, struct diag *diag)
 {
 	spec->call = call_number(name, false);
-	if (spec->call == CALL_UNKNOWN)
+	spec->compat_call = call_number(name, true);
+	if (spec->call == CALL_UNKNOWN && spec->compat_call == CALL_UNKNOWN)
 		return diag_errno(diag, ENOENT, "this machine has no system call '%.80s': sonde trace -l 'syscall:*' lists them", name);
 	spec->in_user = true;
+	kernel_types_call(types, name, &spec->args);
 	spec->context = end ? SONDE_PROBE_CALL_END : SONDE_PROBE_CALL_BEGIN;
 	spec->trigger.kind = end ? TRIGGER_SYS_EXIT : TRIGGER_SYS_ENTER;
 	spec->has_end = !end;
@@ -82,7 +82,7 @@ static int set_call(struct probe_spec *spec, const char *name, bool end, struct 
 	return 0;
 }
 
-static int set_tracepoint(struct probe_spec *spec, const struct kernel_types *types, const char *name, bool raw, struct diag *diag)
+static int set_tracepoint(struct probe_spec *spec, struct kernel_types *types, const char *name, bool raw, struct diag *diag)
 {
 	spec->context = SONDE_PROBE_WORDS;
 	spec->trigger = (struct trigger){ .kind = TRIGGER_RAW_TRACEPOINT, .name = name };
@@ -91,20 +91,31 @@ static int set_tracepoint(struct probe_spec *spec, const struct kernel_types *ty
 	return 0;
 }
 
-static int set_function(struct probe_spec *spec, const struct kernel_types *types, const char *name, enum kind kind, struct diag *diag)
+static bool is_at_entry(enum kind kind)
 {
-	bool fentry = kind == KIND_FENTRY || kind == KIND_FEXIT, end = kind == KIND_KRETPROBE || kind == KIND_FEXIT;
-	char nearest[128] = "";
+	return kind == KIND_KPROBE || kind == KIND_FENTRY || kind == KIND_FUNCTION;
+}
 
-	if (!probe_has_kprobes() && !fentry) {
-		probe_nearest(types, name, nearest, sizeof(nearest));
-		return diag_errno(
-		    diag, EOPNOTSUPP, "this kernel cannot probe its functions (CONFIG_KPROBES): '%.80s' is not traced%s%s%s", name,
-		    *nearest ? "; the nearest that it can trace is " : "", nearest,
-		    strstr(name, "irq") || strstr(name, "interrupt") ? ", or irq_handler_entry by --filter 'action.name == \"NAME\"'" : "");
-	}
-	if (kernel_types_function(types, name, &spec->args))
-		spec->args.nr = 0; /* a name that BTF does not have: arg0 to arg5 */
+/* Which of the two ways is taken: the one that was asked for, else the one that the kernel has. False: it cannot. */
+static bool choose_way(enum kind kind, bool *ret_fentry)
+{
+	bool has_kprobes = kernel_functions_have_kprobes();
+
+	*ret_fentry = kind == KIND_FENTRY || kind == KIND_FEXIT || (kind == KIND_FUNCTION && !has_kprobes);
+	return *ret_fentry ? kernel_functions_have_fentry() : has_kprobes;
+}
+
+static int set_function(struct probe_spec *spec, struct kernel_types *types, const char *name, enum kind kind, struct diag *diag)
+{
+	static const char *const ways[] = { "kprobes (CONFIG_KPROBES)", "fentry (no direct calls, or programs may not use them)",
+					    "kprobes (CONFIG_KPROBES) or by fentry" };
+	bool end = !is_at_entry(kind), fentry, known = !kernel_types_function(types, name, &spec->args);
+
+	spec->is_handler = known && kernel_types_is_handler(&spec->args);
+	if (!choose_way(kind, &fentry))
+		return probe_refuse(types, name, spec->is_handler, ways[kind == KIND_FUNCTION ? 2 : fentry], diag);
+	if (fentry && !known)
+		return diag_errno(diag, ENOENT, "BTF does not have '%.80s', so fentry cannot be at it: kprobe:%.80s can", name, name);
 	spec->trigger =
 	    (struct trigger){ .kind = fentry ? (end ? TRIGGER_FEXIT : TRIGGER_FENTRY) : (end ? TRIGGER_KRETPROBE : TRIGGER_KPROBE),
 			      .name = name };
@@ -117,17 +128,76 @@ static int set_function(struct probe_spec *spec, const struct kernel_types *type
 	return 0;
 }
 
-/* "FILE:FUNCTION", "FILE:FUNCTION+8", "FILE:0x1234". */
+/* "FILE:SOURCE:LINE", cut in three. False: it is something else. */
+static bool is_line(char *at, char *number, char **ret_source, uint64_t *ret_line)
+{
+	char *source;
+
+	number[-1] = '\0';
+	source = strrchr(at, ':');
+	if (source && source > at && source[1] && !number_u64(number, UINT32_MAX, ret_line)) {
+		*source++ = '\0';
+		*ret_source = source;
+		return true;
+	}
+	number[-1] = ':';
+	return false;
+}
+
+static void set_user_trigger(struct probe_spec *spec, const char *path, const char *name, uint64_t offset, bool end)
+{
+	spec->in_user = true;
+	spec->context = spec->end_context = SONDE_PROBE_REGS;
+	spec->trigger = (struct trigger){ .kind = end ? TRIGGER_URETPROBE : TRIGGER_UPROBE,
+					  .name = name,
+					  .path = path,
+					  .offset = offset,
+					  .tgid = TRIGGER_ALL_PROCESSES };
+	spec->end = spec->trigger;
+	spec->end.kind = TRIGGER_URETPROBE;
+	spec->has_end = !end && !offset;
+}
+
+/* Names of the arguments at the entry, by DWARF. */
+static void take_user_args(struct probe_spec *spec, const char *path, const char *function)
+{
+	struct dwarf_args *args = calloc(1, sizeof(*args));
+
+	if (!args || dwarf_function_args(path, function, args)) {
+		free(args);
+		return;
+	}
+	spec->user_args = args;
+	spec->args.nr = args->nr;
+	for (uint32_t i = 0; i < args->nr; i++) {
+		spec->args.list[i].name = args->list[i].name;
+		spec->args.list[i].type_text = args->list[i].type;
+		spec->args.list[i].number = args->list[i].number;
+		spec->args.list[i].bytes = args->list[i].bytes;
+		spec->args.list[i].is_signed = args->list[i].is_signed;
+		spec->args.list[i].is_user_text = args->list[i].is_text;
+	}
+}
+
+/* "FILE:FUNCTION", "FILE:FUNCTION+8", "FILE:0x1234", "FILE:SOURCE:LINE". */
 static int set_user_function(struct probe_spec *spec, char *at, bool end, struct diag *diag)
 {
 	char *name = strrchr(at, ':'), *plus = name ? strchr(name, '+') : NULL;
 	const char *number = plus ? plus + 1 : name ? name + 1 : "";
 	bool is_hex = !strncmp(number, "0x", 2);
-	uint64_t offset = 0;
+	uint64_t offset = 0, line;
+	char *source;
 
 	if (!name || !name[1] || name == at)
-		return diag_errno(diag, EINVAL, "a user function is written uprobe:FILE:FUNCTION, not '%.80s'", at);
-	*name++ = '\0';
+		return diag_errno(diag, EINVAL, "a user function is written uprobe:FILE:FUNCTION or uprobe:FILE:SOURCE:LINE, not '%.80s'",
+				  at);
+	if (is_line(at, ++name, &source, &line)) {
+		int err = dwarf_line_place(at, source, (uint32_t)line, diag, &offset);
+
+		set_user_trigger(spec, at, NULL, offset, end);
+		return err == -ENODATA ? -ENOENT : err;
+	}
+	name[-1] = '\0';
 	if (plus || is_hex) {
 		const char *hex = number + 2;
 		int err = is_hex ? number_hex(&hex, hex + strlen(hex), &offset) : number_u64(number, UINT64_MAX, &offset);
@@ -137,16 +207,9 @@ static int set_user_function(struct probe_spec *spec, char *at, bool end, struct
 	}
 	if (plus)
 		*plus = '\0';
-	spec->in_user = true;
-	spec->context = spec->end_context = SONDE_PROBE_REGS;
-	spec->trigger = (struct trigger){ .kind = end ? TRIGGER_URETPROBE : TRIGGER_UPROBE,
-					  .name = plus || !is_hex ? name : NULL,
-					  .path = at,
-					  .offset = offset,
-					  .tgid = TRIGGER_ALL_PROCESSES };
-	spec->end = spec->trigger;
-	spec->end.kind = TRIGGER_URETPROBE;
-	spec->has_end = !end && !offset;
+	set_user_trigger(spec, at, plus || !is_hex ? name : NULL, offset, end);
+	if (!end && !offset)
+		take_user_args(spec, at, name);
 	return 0;
 }
 
@@ -176,27 +239,28 @@ static const char *without_group(const char *name)
 	return colon ? colon + 1 : name;
 }
 
-static int set_any(struct probe_spec *spec, const struct kernel_types *types, char *at, struct diag *diag)
+static int set_any(struct probe_spec *spec, struct kernel_types *types, char *at, struct diag *diag)
 {
 	struct kernel_args args;
 	const char *name = without_group(at);
+	uint64_t kaddr;
 
 	if (*at == '/')
 		return set_user_function(spec, at, false, diag);
 	if (!strncmp(name, "sys_enter_", 10))
-		return set_call(spec, name + 10, false, diag);
+		return set_call(spec, types, name + 10, false, diag);
 	if (!strncmp(name, "sys_exit_", 9))
-		return set_call(spec, name + 9, true, diag);
+		return set_call(spec, types, name + 9, true, diag);
 	if (!kernel_types_tracepoint(types, name, &args))
 		return set_tracepoint(spec, types, name, false, diag);
-	if (call_number(name, false) != CALL_UNKNOWN)
-		return set_call(spec, name, false, diag);
-	if (!kernel_types_function(types, name, &args))
-		return set_function(spec, types, name, KIND_KPROBE, diag);
+	if (call_number(name, false) != CALL_UNKNOWN || call_number(name, true) != CALL_UNKNOWN)
+		return set_call(spec, types, name, false, diag);
+	if (!kernel_types_function(types, name, &args) || kernel_functions_find(name, &kaddr))
+		return set_function(spec, types, name, KIND_FUNCTION, diag);
 	return diag_errno(diag, ENOENT, "nothing is called '%.80s' here: sonde trace -l '*%.80s*' lists what is", name, name);
 }
 
-static int set_kind(struct probe_spec *spec, const struct kernel_types *types, enum kind kind, char *at, struct diag *diag)
+static int set_kind(struct probe_spec *spec, struct kernel_types *types, enum kind kind, char *at, struct diag *diag)
 {
 	switch (kind) {
 	case KIND_ANY:
@@ -209,7 +273,7 @@ static int set_kind(struct probe_spec *spec, const struct kernel_types *types, e
 		return set_tracepoint(spec, types, without_group(at), true, diag);
 	case KIND_SYSCALL:
 	case KIND_SYSCALL_END:
-		return set_call(spec, at, false, diag);
+		return set_call(spec, types, at, false, diag);
 	case KIND_UPROBE:
 	case KIND_URETPROBE:
 		return set_user_function(spec, at, kind == KIND_URETPROBE, diag);
@@ -220,7 +284,7 @@ static int set_kind(struct probe_spec *spec, const struct kernel_types *types, e
 	}
 }
 
-int probe_spec_parse(const char *text, size_t size, bool latency, const struct kernel_types *types, struct diag *diag,
+int probe_spec_parse(const char *text, size_t size, bool latency, struct kernel_types *types, struct diag *diag,
 		     struct probe_spec *ret_spec)
 {
 	struct probe_spec spec = { .text = strndup(text, size), .copy = strndup(text, size) };
@@ -246,6 +310,8 @@ void probe_spec_done(struct probe_spec *spec)
 {
 	free(spec->text);
 	free(spec->copy);
+	free(spec->user_args);
+	spec->user_args = NULL;
 	spec->text = spec->copy = NULL;
 }
 
@@ -271,7 +337,7 @@ static bool builtin_field(const char *text, struct sonde_probe_field *ret_field)
 	return false;
 }
 
-int probe_spec_field(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
+int probe_spec_field(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
 		     struct sonde_probe_field *ret_field, bool *ret_is_address)
 {
 	size_t size = strlen(text);
@@ -294,7 +360,7 @@ int probe_spec_field(const struct probe_spec *spec, const struct kernel_types *t
 	if (!spec->args.nr)
 		return diag_errno(diag, EINVAL, "'%.80s' has the fields pid, tid, cpu, comm, ret and arg0 to arg5, no '%.60s'", spec->text,
 				  text);
-	return kernel_types_field(types, &spec->args, text, diag, ret_field, ret_is_address);
+	return kernel_types_field(&spec->args, text, diag, ret_field, ret_is_address);
 }
 
 /* --- comparisons ---------------------------------------------------------------------------------------------------------------------- */
@@ -352,22 +418,22 @@ static int take_number(const char **at, struct sonde_probe_filter *filter, struc
 	size_t size = strcspn(*at, " \t&");
 	bool is_negative = **at == '-';
 	const char *digits = word + is_negative, *hex = digits + 2;
+	uint64_t number = 0;
 	int err = -EINVAL;
 
 	if (size < sizeof(word)) {
 		memcpy(word, *at, size);
-		err = strncmp(digits, "0x", 2) != 0 ? number_u64(digits, UINT64_MAX, &filter->number)
-						     : number_hex(&hex, word + size, &filter->number) ?: *hex ? -EINVAL : 0;
+		err = strncmp(digits, "0x", 2) != 0 ? number_u64(digits, UINT64_MAX, &number)
+						     : number_hex(&hex, word + size, &number) ?: *hex ? -EINVAL : 0;
 	}
 	if (err)
 		return diag_errno(diag, EINVAL, "'%.60s' is no number; a text is compared with fields that are one, or str(FIELD)", *at);
-	if (is_negative)
-		filter->number = -filter->number;
+	filter->number = is_negative ? -number : number;
 	*at += size;
 	return 0;
 }
 
-static int take_comparison(const struct probe_spec *spec, const struct kernel_types *types, const char **at, struct diag *diag,
+static int take_comparison(const struct probe_spec *spec, struct kernel_types *types, const char **at, struct diag *diag,
 			   struct sonde_probe_filter *filter)
 {
 	size_t size = strcspn(*at, " \t=!<>^&");
@@ -397,16 +463,16 @@ static int take_comparison(const struct probe_spec *spec, const struct kernel_ty
 	return take_text(at, filter, diag);
 }
 
-int probe_spec_filter(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
-		      struct sonde_probe_filter *ret_filters, uint32_t *ret_nr)
+int probe_spec_filter(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
+		      struct sonde_probe_filter *ret_filters, uint32_t max, uint32_t *ret_nr)
 {
 	const char *at = skip_blanks(text);
 	uint32_t nr = 0;
 	int err;
 
 	do {
-		if (nr == SONDE_PROBE_FILTERS)
-			return diag_errno(diag, EINVAL, "a filter has %d comparisons at most", SONDE_PROBE_FILTERS);
+		if (nr == max)
+			return diag_errno(diag, EINVAL, "a filter has %u comparisons at most", max);
 		ret_filters[nr] = (struct sonde_probe_filter){ 0 };
 		err = take_comparison(spec, types, &at, diag, &ret_filters[nr++]);
 		if (err)

@@ -15,24 +15,22 @@ struct probe_spec {
 	struct trigger trigger, end; /* end: of a time, if has_end */
 	bool has_end;
 	enum sonde_probe_context context, end_context;
-	uint32_t call; /* of system calls */
+	uint32_t call, compat_call; /* of system calls: their numbers of 64 and of 32 bits, or CALL_UNKNOWN */
 	uint32_t result_word, end_result_word;
 	struct kernel_args args; /* by BTF; none: arg0 to arg5 */
+	bool is_handler;	 /* of an interrupt, in the kernel */
 	bool in_user;		 /* texts are in the program's memory */
+	struct dwarf_args *user_args; /* what args borrows from, at the entry of a user function; NULL: nothing */
 	char *text, *copy;	 /* as it was typed; the parts that the triggers point to */
 };
 
 /* `size`: of the text. `latency`: the end is wanted, too. 0; -EINVAL, -ENOENT, -EOPNOTSUPP with what to do; -ENOMEM. */
-MUST_CHECK int probe_spec_parse(const char *text, size_t size, bool latency, const struct kernel_types *types, struct diag *diag,
+MUST_CHECK int probe_spec_parse(const char *text, size_t size, bool latency, struct kernel_types *types, struct diag *diag,
 				struct probe_spec *ret_spec);
 void probe_spec_done(struct probe_spec *spec);
 /* 0; -EINVAL with what there is. */
-MUST_CHECK int probe_spec_field(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
+MUST_CHECK int probe_spec_field(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
 				struct sonde_probe_field *ret_field, bool *ret_is_address);
-/* Fills in the comparisons, SONDE_PROBE_FILTERS at most. 0; -EINVAL. */
-MUST_CHECK int probe_spec_filter(const struct probe_spec *spec, const struct kernel_types *types, const char *text, struct diag *diag,
-				 struct sonde_probe_filter *ret_filters, uint32_t *ret_nr);
-/* Puts into `ret_name` the tracepoint or system call whose name has most in common with a kernel function's. False: none has anything. */
-bool probe_nearest(const struct kernel_types *types, const char *function, char *ret_name, size_t size);
-/* Can kernel functions be probed here? */
-bool probe_has_kprobes(void);
+/* Fills in the comparisons, `max` at most. 0; -EINVAL. */
+MUST_CHECK int probe_spec_filter(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
+				 struct sonde_probe_filter *ret_filters, uint32_t max, uint32_t *ret_nr);

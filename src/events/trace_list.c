@@ -9,7 +9,8 @@
 
 #include "base/buffer.h"
 #include "programs/call_numbers.h"
-#include "events/probe_spec.h"
+#include "programs/kernel_functions.h"
+#include "programs/kernel_types.h"
 
 #define LINES_BYTES_MANY ((size_t)1 << 16)
 #define LINE_BYTES	 1024
@@ -17,7 +18,8 @@
 struct listing {
 	struct kernel_types *types;
 	const char *pattern;
-	bool verbose, has_kprobes;
+	const char *function_type; /* as which functions are listed */
+	bool verbose, has_functions;
 	struct buffer lines;
 	int (*text)(void *arg, const char *lines);
 	void *arg;
@@ -48,7 +50,7 @@ static int list(struct listing *listing, const char *type, const char *name, con
 	buffer_printf(&listing->lines, "%s:%s", type, name);
 	if (listing->verbose && args) {
 		buffer_text(&listing->lines, "(");
-		kernel_types_text(listing->types, args, &listing->lines);
+		kernel_types_text(args, &listing->lines);
 		buffer_text(&listing->lines, ")");
 	}
 	buffer_printf(&listing->lines, "%s\n", rest);
@@ -57,68 +59,58 @@ static int list(struct listing *listing, const char *type, const char *name, con
 
 static int list_calls(struct listing *listing)
 {
+	struct kernel_args args = { 0 };
 	int err = 0;
 
 	for (const struct call_number *call = call_numbers_64; !err && call->name; call++) {
 		if (!is_asked_for(listing, "syscall", call->name))
 			continue;
-		err = list(listing, "syscall", call->name, NULL, listing->verbose ? "(arg0, arg1, arg2, arg3, arg4, arg5)" : "");
+		if (listing->verbose)
+			kernel_types_call(listing->types, call->name, &args);
+		err = list(listing, "syscall", call->name, args.nr ? &args : NULL,
+			   listing->verbose && !args.nr ? "(arg0, arg1, arg2, arg3, arg4, arg5)" : "");
 	}
 	return err;
 }
 
 static int list_tracepoints(struct listing *listing)
 {
+	struct kernel_cursor cursor = { 0 };
 	struct kernel_args args;
-	uint32_t cursor = 0;
-	bool is_tracepoint;
 	const char *name;
 	int err = 0;
 
-	while (!err && kernel_types_next(listing->types, &cursor, &is_tracepoint, &name)) {
-		if (is_tracepoint && is_asked_for(listing, "tracepoint", name) && !kernel_types_tracepoint(listing->types, name, &args))
+	while (!err && (name = kernel_types_next_tracepoint(listing->types, &cursor)) != NULL) {
+		if (is_asked_for(listing, "tracepoint", name) && !kernel_types_tracepoint(listing->types, name, &args))
 			err = list(listing, "tracepoint", name, &args, "");
 	}
 	return err;
 }
 
-/* A line of /proc/kallsyms: "ffffffff81000000 T name\t[module]". */
-static int list_symbol(struct listing *listing, char *line)
+static int list_function(void *arg, const struct kernel_function *function)
 {
-	char type = 0, name[512] = "", module[128] = "", rest[256];
+	struct listing *listing = arg;
 	struct kernel_args args;
+	char rest[256];
 	bool has_args;
 
-	if (sscanf(line, "%*s %c %511s %127s", &type, name, module) < 2 || (type != 't' && type != 'T' && type != 'w' && type != 'W'))
+	if (!is_asked_for(listing, listing->function_type, function->name))
 		return 0;
-	if (!is_asked_for(listing, "kprobe", name))
-		return 0;
-	has_args = listing->verbose && !kernel_types_function(listing->types, name, &args);
-	snprintf(rest, sizeof(rest), "%s%s%s", *module ? " " : "", module,
-		 listing->has_kprobes ? "" : " (not here: this kernel has no kprobes)");
-	return list(listing, "kprobe", name, has_args ? &args : NULL, rest);
-}
-
-static int list_functions(struct listing *listing)
-{
-	FILE *file = fopen("/proc/kallsyms", "re");
-	char *line = NULL;
-	size_t size = 0;
-	int err = file ? 0 : -errno;
-
-	while (!err && getline(&line, &size, file) > 0)
-		err = list_symbol(listing, line);
-	free(line);
-	if (file)
-		fclose(file);
-	return err;
+	has_args = listing->verbose && !kernel_types_function(listing->types, function->name, &args);
+	snprintf(rest, sizeof(rest), "%s%s%s%s", *function->module ? " [" : "", function->module, *function->module ? "]" : "",
+		 !listing->has_functions   ? " (not here: this kernel has neither kprobes nor fentry)"
+		 : function->is_forbidden ? " (cannot be probed: it is where the kernel enters, idles or handles probes)"
+					  : "");
+	return list(listing, listing->function_type, function->name, has_args ? &args : NULL, rest);
 }
 
 int sonde_trace_list(const char *pattern, bool verbose, int (*text)(void *arg, const char *lines), void *arg)
 {
+	bool has_kprobes = kernel_functions_have_kprobes(), has_fentry = !has_kprobes && kernel_functions_have_fentry();
 	struct listing listing = { .pattern = pattern && *pattern ? pattern : "*",
 				   .verbose = verbose,
-				   .has_kprobes = probe_has_kprobes(),
+				   .function_type = has_kprobes || !has_fentry ? "kprobe" : "fentry",
+				   .has_functions = has_kprobes || has_fentry,
 				   .lines = BUFFER_INIT(LINES_BYTES_MANY * 2),
 				   .text = text,
 				   .arg = arg };
@@ -126,7 +118,9 @@ int sonde_trace_list(const char *pattern, bool verbose, int (*text)(void *arg, c
 	int err = kernel_types_new(&diag, &listing.types);
 
 	if (!err)
-		err = list_calls(&listing) ?: list_tracepoints(&listing) ?: list_functions(&listing) ?: tell(&listing);
+		err = list_calls(&listing) ?: list_tracepoints(&listing) ?: kernel_functions_each(list_function, &listing);
+	if (!err)
+		err = tell(&listing);
 	buffer_done(&listing.lines);
 	kernel_types_free(listing.types);
 	return err ? err : listing.nr ? 0 : -ENOENT;

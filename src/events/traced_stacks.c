@@ -1,22 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of the stacks at a probe: a sample for each hit. */
+/* The measurement of the stacks at probes: a sample for each hit. Instead of a profile of them it may print each hit with its stacks, or
+ * sums by stacks and other fields. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/sized.h"
+#include "base/clock.h"
+#include "base/interned.h"
+#include "base/order.h"
 #include "collect/event_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
-#include "events/probes.h"
+#include "events/traced_probes.h"
+#include "frames/frame_text.h"
 
-#define MORE_LEVELS 3 /* hits that meet on a CPU, where the program may be preempted: docs/internals/triggers.md */
+#define MORE_LEVELS	 3 /* hits that meet on a CPU, where the program may be preempted: docs/internals/triggers.md */
+#define HITS_BYTES_MAX	 ((size_t)64 << 20) /* of the open window: beyond that hits are dropped */
+#define LINES_BYTES_MAX	 ((size_t)64 << 20)
+#define LINES_BYTES_MANY ((size_t)1 << 20) /* then the lines are handed over */
+
+struct stack_sum {
+	struct stack_ids ids;
+	struct tracing_row row;
+};
+#define STACK_SUM_KEY_BYTES (offsetof(struct stack_sum, row) + offsetof(struct tracing_row, sum))
+#define SUMS_BYTES_MAX	    ((uint64_t)256 << 20)
 
 struct traced_stacks {
 	struct measurement base;
-	struct probes probes;
-	struct event_programs *programs;
-	int parse_err; /* the probe cannot be traced; parse_diag says why */
-	struct diag parse_diag;
+	struct traced_probes probes;
+	struct event_programs *programs[MAX_PROBES];
+	bool prints; /* hits or sums, instead of a profile */
+	struct buffer hits; /* of the open window: struct sonde_probe_stacks_record each */
+	struct interned *sums; /* by stacks, of the open window: struct stack_sum; NULL: not asked for */
+	uint64_t nr_unsaid; /* hits that found no room there */
+	uint64_t nr_late;   /* hits that user space has rejected; atomic: the thread that names stacks counts them */
+	int text_err;	    /* atomic: the error of the caller's function for lines: it is not called again */
+	uint64_t unix_offset_ns;
 };
 
 static struct traced_stacks *stacks_of(struct measurement *measurement)
@@ -24,98 +45,344 @@ static struct traced_stacks *stacks_of(struct measurement *measurement)
 	return (struct traced_stacks *)measurement;
 }
 
+static void free_sums(void *sums)
+{
+	interned_done(sums);
+	free(sums);
+}
+
+static struct interned *new_sums(void)
+{
+	struct interned *sums = malloc(sizeof(*sums));
+
+	if (sums)
+		*sums = (struct interned)INTERNED_INIT(struct stack_sum, STACK_SUM_KEY_BYTES, SUMS_BYTES_MAX);
+	return sums;
+}
+
 static int init(struct measurement *measurement, struct sampler_options *sampling, struct diag *diag)
 {
-	const struct sonde_session_options *common = measurement->parts.options;
 	struct traced_stacks *stacks = stacks_of(measurement);
-	struct diag *why = &stacks->parse_diag;
-	struct sonde_trace_options o;
-	int err = sized_options(&o, sizeof(o), common->trace, diag);
+	int err = traced_probes_init(&stacks->probes, measurement->parts.options, true, diag);
 
-	if (err)
-		return err;
-	if (!o.probes || o.filter || o.by || o.by_arg || o.latency || o.print)
-		return diag_errno(diag, EINVAL, "stacks are of all hits of a probe: they have no filter, no times and no lines");
+	stacks->hits = BUFFER_INIT(HITS_BYTES_MAX);
 	sampling->config.more_levels = MORE_LEVELS;
-	err = probes_parse(o.probes, false, common->nr_tgids == 1 ? common->tgids[0] : 0, why, &stacks->probes);
-	if (!err && (stacks->probes.nr > 1 || common->command))
-		err = diag_errno(why, EINVAL,
-				 stacks->probes.nr > 1 ? "stacks are of one probe at a time"
-						       : "trace takes no command: start it, then give its process id");
-	if (err == -EINVAL || err == -ENOMEM) {
-		*diag = *why;
-		return err;
+	if (!err && stacks->probes.options.by & SONDE_BY_STACK) {
+		stacks->sums = new_sums();
+		err = stacks->sums ? 0 : -ENOMEM;
 	}
-	stacks->parse_err = err;
-	return 0;
+	stacks->prints = stacks->probes.options.print || stacks->sums;
+	if (err || !stacks->prints)
+		return err;
+	measurement->has_stacks = false;
+	measurement->prints_windows = true;
+	for (uint32_t i = 0; i < stacks->probes.probes.nr; i++) /* a record has values, so that it is of one size */
+		stacks->probes.list[i].config.nr_printed = stacks->probes.list[i].config.nr_printed ?: 1;
+	return err;
 }
 
 static void done(struct measurement *measurement)
 {
-	event_programs_free(stacks_of(measurement)->programs);
-	probes_done(&stacks_of(measurement)->probes);
+	struct traced_stacks *stacks = stacks_of(measurement);
+
+	for (uint32_t i = 0; i < MAX_PROBES; i++)
+		event_programs_free(stacks->programs[i]);
+	traced_probes_done(&stacks->probes);
+	buffer_done(&stacks->hits);
+	if (stacks->sums)
+		free_sums(stacks->sums);
 }
 
 static int load(struct measurement *measurement, const struct targets *targets, uint32_t command_tgid, struct diag *diag)
 {
 	struct traced_stacks *stacks = stacks_of(measurement);
-	const struct probe_spec *spec = &stacks->probes.list[0];
-	bool is_call = spec->context == SONDE_PROBE_CALL_BEGIN || spec->context == SONDE_PROBE_CALL_END;
-	const struct event_options options = { .trigger = &spec->trigger, .syscall = is_call ? spec->call : SONDE_EVENT_ANY_SYSCALL };
+	int err = stacks->probes.parse_err;
 
-	if (stacks->parse_err) {
-		*diag = stacks->parse_diag;
-		return stacks->parse_err;
+	if (err)
+		*diag = stacks->probes.parse_diag;
+	for (uint32_t i = 0; !err && i < stacks->probes.probes.nr; i++) {
+		const struct event_options options = { .trigger = &stacks->probes.probes.list[i].trigger,
+						       .number = i,
+						       .syscall = SONDE_EVENT_ANY_SYSCALL,
+						       .probe = &stacks->probes.list[i].config };
+
+		err = event_programs_new(measurement->parts.engine->sampler, &options, diag, &stacks->programs[i]);
 	}
-	return event_programs_new(measurement->parts.engine->sampler, &options, diag, &stacks->programs);
+	return err;
+}
+
+/* Hands over the lines so far. The thread that names stacks calls it, before and after that the session's. */
+static int tell(struct traced_stacks *stacks, struct buffer *lines)
+{
+	const struct sonde_session_options *common = stacks->base.parts.options;
+	int err = lines->err ?: __atomic_load_n(&stacks->text_err, __ATOMIC_RELAXED);
+
+	if (!err && lines->size) {
+		err = common->text(common->arg, lines->data);
+		__atomic_store_n(&stacks->text_err, err, __ATOMIC_RELAXED);
+	}
+	lines->size = 0;
+	return err;
 }
 
 static int start(struct measurement *measurement, struct diag *diag, uint64_t *ret_start_ns)
 {
-	return event_programs_start(stacks_of(measurement)->programs, diag);
+	CLEANUP(buffer_done) struct buffer lines = BUFFER_INIT(LINES_BYTES_MAX);
+	struct traced_stacks *stacks = stacks_of(measurement);
+	int err = 0;
+
+	stacks->unix_offset_ns = clock_unix_offset_ns();
+	traced_probes_start(&stacks->probes);
+	if (stacks->prints)
+		tracing_heading(&lines, &stacks->probes.options, stacks->probes.command_line);
+	err = tell(stacks, &lines);
+	for (uint32_t i = 0; !err && i < stacks->probes.probes.nr; i++)
+		err = event_programs_start(stacks->programs[i], diag);
+	*ret_start_ns = clock_ns();
+	return err;
+}
+
+static struct stack_ids ids_of(const struct sonde_sample_record *sample)
+{
+	return (struct stack_ids){ .ids = sample->ids, .tgid = sample->tgid, .user_generation = sample->generation, .at_event = 1 };
+}
+
+/* --- records -------------------------------------------------------------------------------------------------------------------------- */
+
+static void fill_key(const struct traced_probe *probe, const struct sonde_probe_stacks_record *hit, struct sonde_probe_key *key)
+{
+	const struct sonde_probe_config *config = &probe->config;
+	const struct sonde_sample_record *sample = &hit->event.sample;
+
+	key->tgid = config->by_tgid ? sample->tgid : 0;
+	key->tid = config->by_tid ? sample->tid : 0;
+	key->cpu = config->by_cpu ? sample->cpu : 0;
+	if (config->by_comm)
+		memcpy(key->comm, sample->comm, sizeof(key->comm));
+	if (config->by_arg && config->key.text)
+		memcpy(key->arg.text, hit->values.texts[0], strnlen(hit->values.texts[0], sizeof(key->arg.text) - 1));
+	else if (config->by_arg)
+		key->arg.number = hit->values.numbers[0];
+}
+
+/* As long as the stacks have no names, sums are by their ids. */
+static int sum_hit(struct traced_stacks *stacks, const struct sonde_probe_stacks_record *hit)
+{
+	struct stack_sum sum = { .ids = ids_of(&hit->event.sample), .row.probe = hit->event.trigger % MAX_PROBES };
+	uint32_t at;
+
+	fill_key(&stacks->probes.list[sum.row.probe], hit, &sum.row.key);
+	memcpy(sum.row.sum.comm, hit->event.sample.comm, sizeof(sum.row.sum.comm));
+	at = interned_add(stacks->sums, &sum);
+	if (at == INTERNED_NONE)
+		stacks->nr_unsaid++;
+	else
+		((struct stack_sum *)interned_at(stacks->sums, at))->row.sum.count++;
+	return 0;
+}
+
+static int keep_hit(struct traced_stacks *stacks, const void *record)
+{
+	if (stacks->hits.size + sizeof(struct sonde_probe_stacks_record) > HITS_BYTES_MAX) {
+		stacks->nr_unsaid++;
+		return 0;
+	}
+	buffer_append(&stacks->hits, record, sizeof(struct sonde_probe_stacks_record));
+	return stacks->hits.err;
 }
 
 static int take_record(struct measurement *measurement, const void *record)
 {
+	struct traced_stacks *stacks = stacks_of(measurement);
 	const struct sonde_event_record *event = record;
 
+	if (event->type == SONDE_RECORD_HIT)
+		return stacks->sums ? sum_hit(stacks, record) : keep_hit(stacks, record);
 	return stack_recorder_record(measurement->parts.engine->recorder, event->type == SONDE_RECORD_EVENT ? &event->sample : record);
 }
 
 static int stop(struct measurement *measurement, struct diag *diag, uint64_t *ret_end_ns)
 {
-	if (stacks_of(measurement)->programs)
-		event_programs_stop(stacks_of(measurement)->programs);
+	struct traced_stacks *stacks = stacks_of(measurement);
+
+	for (uint32_t i = 0; i < MAX_PROBES; i++) {
+		if (stacks->programs[i])
+			event_programs_stop(stacks->programs[i]);
+	}
 	return 0;
 }
 
-static int add_sample(const struct window *window, const struct sample *from, struct stack_builder *builder, struct profile *profile)
-{
-	struct profile_sample sample = {
-		.tgid = from->key.ids.tgid,
-		.tid = from->key.tid,
-		.cpu = from->key.cpu,
-		.comm = profile_string(profile, from->key.comm),
-		.time_ns = from->key.time_ns ? from->key.time_ns + window->unix_offset_ns : 0,
-		.values = { (int64_t)from->count },
-	};
-	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_builder_sample(builder, &from->key.ids, from->count, &sample);
+/* --- hits with their stacks ----------------------------------------------------------------------------------------------------------- */
 
-	return err ? err : profile_add(profile, &sample);
+static bool is_due(const struct measurement *measurement)
+{
+	const struct traced_stacks *stacks = (const struct traced_stacks *)measurement;
+
+	return stacks->probes.options.print && stacks->hits.size;
 }
 
-static int add_samples(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
+static size_t window_bytes(const struct measurement *measurement)
 {
+	const struct traced_stacks *stacks = (const struct traced_stacks *)measurement;
+
+	return stacks->hits.size + (stacks->sums ? stacks->sums->nr * sizeof(struct stack_sum) : 0);
+}
+
+static int keep(struct measurement *measurement, const struct stack_ids *ids, const struct process_table *processes)
+{
+	return stack_recorder_keep(measurement->parts.engine->recorder, ids, 0, processes);
+}
+
+/* The window gets the hits, or the sums, and their stacks. */
+static int close_window(struct measurement *measurement, const struct process_table *processes, struct window *window)
+{
+	struct traced_stacks *stacks = stacks_of(measurement);
+	const struct sonde_probe_stacks_record *hits = (const void *)stacks->hits.data;
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < samples_nr(window->samples); i++)
-		err = add_sample(window, samples_at(window->samples, i), builder, profile);
+	for (size_t i = 0; !err && i < stacks->hits.size / sizeof(*hits); i++) {
+		const struct stack_ids ids = ids_of(&hits[i].event.sample);
+
+		err = keep(measurement, &ids, processes);
+	}
+	window->waits = stacks->hits;
+	stacks->hits = BUFFER_INIT(HITS_BYTES_MAX);
+	if (!stacks->sums)
+		return err;
+	for (uint32_t i = 0; !err && i < stacks->sums->nr; i++)
+		err = keep(measurement, &((const struct stack_sum *)interned_at(stacks->sums, i))->ids, processes);
+	window->own = stacks->sums;
+	window->free_own = free_sums;
+	stacks->sums = new_sums();
+	return err ?: stacks->sums ? 0 : -ENOMEM;
+}
+
+static void add_frames(const struct profile *profile, uint32_t stack, struct buffer *frames)
+{
+	static const struct export_options options = { 0 };
+	const uint32_t *locations;
+	uint32_t nr = 0;
+
+	if (stack == PROFILE_NONE)
+		return;
+	locations = profile_stack_at(profile, stack, &nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		frame_text(frames, profile, locations[i], &options, ';');
+		buffer_text(frames, "\n");
+	}
+}
+
+/* The names of both stacks, leaf first, a line each. */
+static int take_frames(const struct stack_ids *ids, struct stack_builder *builder, const struct profile *profile, struct buffer *frames)
+{
+	struct profile_sample sample = { 0 };
+	int err = stack_builder_sample(builder, ids, 1, &sample);
+
+	frames->size = 0;
+	if (err)
+		return err;
+	add_frames(profile, sample.kernel_stack, frames);
+	add_frames(profile, sample.user_stack, frames);
+	buffer_append(frames, "", 1);
+	return frames->err;
+}
+
+/* A hit without its stacks. */
+static struct sonde_probe_record line_of(const struct sonde_probe_stacks_record *hit)
+{
+	struct sonde_probe_record record = { .time_ns = hit->event.sample.time_ns,
+					     .tgid = hit->event.sample.tgid,
+					     .tid = hit->event.sample.tid,
+					     .cpu = hit->event.sample.cpu,
+					     .probe = hit->event.trigger % MAX_PROBES,
+					     .values = hit->values };
+
+	memcpy(record.comm, hit->event.sample.comm, sizeof(record.comm));
+	return record;
+}
+
+static int print_hit(struct traced_stacks *stacks, const struct sonde_probe_stacks_record *hit, const char *frames, struct buffer *lines)
+{
+	const struct sonde_probe_record record = line_of(hit);
+	const struct traced_probe *probe = &stacks->probes.list[record.probe];
+
+	if (!traced_probe_passes(probe, &record)) {
+		__atomic_fetch_add(&stacks->nr_late, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	tracing_line(lines, &stacks->probes.words, &record, probe->printed, probe->nr_shown, stacks->unix_offset_ns, frames);
+	return lines->size < LINES_BYTES_MANY ? lines->err : tell(stacks, lines);
+}
+
+static int print_hits(struct traced_stacks *stacks, const struct buffer *waiting, struct stack_builder *builder,
+		      const struct profile *profile, struct buffer *lines)
+{
+	const struct sonde_probe_stacks_record *hits = (const void *)waiting->data;
+	CLEANUP(buffer_done) struct buffer frames = BUFFER_INIT(LINES_BYTES_MAX);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < waiting->size / sizeof(*hits); i++) {
+		const struct stack_ids ids = ids_of(&hits[i].event.sample);
+
+		err = take_frames(&ids, builder, profile, &frames) ?: print_hit(stacks, &hits[i], frames.data, lines);
+	}
 	return err;
 }
 
-static uint64_t nr(const struct measurement *measurement)
+/* --- sums by stacks ------------------------------------------------------------------------------------------------------------------- */
+
+static int by_count(const void *a, const void *b)
 {
-	return stack_recorder_nr_samples(measurement->parts.engine->recorder);
+	const struct stack_sum *left = a, *right = b;
+
+	return order(left->row.sum.count, right->row.sum.count) ?: memcmp(left, right, STACK_SUM_KEY_BYTES);
+}
+
+static int print_sums(struct traced_stacks *stacks, struct interned *sums, struct stack_builder *builder, const struct profile *profile,
+		      struct buffer *lines)
+{
+	struct stack_sum *list = (struct stack_sum *)(void *)sums->entries;
+	CLEANUP(buffer_done) struct buffer frames = BUFFER_INIT(LINES_BYTES_MAX);
+	int err = 0;
+
+	if (sums->nr)
+		qsort(list, sums->nr, sizeof(*list), by_count);
+	for (uint32_t i = 0; !err && i < sums->nr; i++) {
+		err = take_frames(&list[i].ids, builder, profile, &frames) ?: lines->err;
+		if (!err)
+			tracing_row(lines, &stacks->probes.words, &list[i].row, frames.data);
+		if (!err && lines->size >= LINES_BYTES_MANY)
+			err = tell(stacks, lines);
+	}
+	return err;
+}
+
+static int add_or_print(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
+{
+	CLEANUP(buffer_done) struct buffer lines = BUFFER_INIT(LINES_BYTES_MAX);
+	struct traced_stacks *stacks = stacks_of(measurement);
+	int err;
+
+	if (!stacks->prints)
+		return measurement_add_samples(measurement, window, builder, profile);
+	err = window->own ? print_sums(stacks, window->own, builder, profile, &lines)
+			  : print_hits(stacks, &window->waits, builder, profile, &lines);
+	return err ? err : tell(stacks, &lines);
+}
+
+/* --- the end -------------------------------------------------------------------------------------------------------------------------- */
+
+static void add_counters(const struct traced_stacks *stacks, struct sonde_event_counters *ret_sum)
+{
+	*ret_sum = (struct sonde_event_counters){ 0 };
+	for (uint32_t i = 0; i < stacks->probes.probes.nr; i++) {
+		struct sonde_event_counters count;
+		uint64_t *to = (uint64_t *)ret_sum, *from = (uint64_t *)&count;
+
+		event_programs_counters(stacks->programs[i], &count);
+		for (size_t j = 0; j < sizeof(count) / sizeof(*from); j++)
+			to[j] += from[j];
+	}
 }
 
 static void account(const struct measurement *measurement, struct account *account)
@@ -123,13 +390,56 @@ static void account(const struct measurement *measurement, struct account *accou
 	const struct traced_stacks *stacks = (const struct traced_stacks *)measurement;
 	struct sonde_event_counters count;
 
-	event_programs_counters(stacks->programs, &count);
+	add_counters(stacks, &count);
 	account->ticks = count.hits;
 	account->recorded = count.recorded;
 	memcpy(account->filtered, count.filtered, sizeof(account->filtered));
 	memcpy(account->dropped, count.dropped, sizeof(account->dropped));
-	snprintf(account->event, sizeof(account->event), "%s", stacks->probes.list[0].text);
+	snprintf(account->event, sizeof(account->event), "%s", stacks->probes.options.probes);
 	snprintf(account->event_unit, sizeof(account->event_unit), "count");
+}
+
+/* With hits or sums, notes of what is not shown. */
+static void add_notes(const struct traced_stacks *stacks, struct account *account)
+{
+	uint64_t nr_late = __atomic_load_n(&stacks->nr_late, __ATOMIC_RELAXED);
+
+	if (stacks->nr_unsaid)
+		account_note(account, "%" PRIu64 " hits are not shown: they came faster than names could be resolved and lines written",
+			     stacks->nr_unsaid);
+	if (stacks->probes.list[0].nr_late)
+		account_note(account, "%u of the comparisons are made in user space: they rejected %" PRIu64 " of the hits",
+			     stacks->probes.list[0].nr_late, nr_late);
+}
+
+static void note_silent(const struct traced_stacks *stacks, uint64_t duration_ns, struct account *account)
+{
+	for (uint32_t i = 0; i < stacks->probes.probes.nr; i++) {
+		struct sonde_event_counters count;
+
+		event_programs_counters(stacks->programs[i], &count);
+		if (!count.hits)
+			traced_probes_note_silent(&stacks->probes, i, duration_ns, account);
+	}
+}
+
+static int finish(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile)
+{
+	struct traced_stacks *stacks = stacks_of(measurement);
+
+	note_silent(stacks, end_ns - start_ns, *ret_profile ? profile_account(*ret_profile) : measurement->parts.account);
+	if (!stacks->prints)
+		return 0; /* the profile is the window's */
+	add_notes(stacks, measurement->parts.account);
+	return events_account(measurement, start_ns + stacks->unix_offset_ns, end_ns - start_ns, ret_profile);
+}
+
+static uint64_t nr(const struct measurement *measurement)
+{
+	struct sonde_event_counters count;
+
+	add_counters((const struct traced_stacks *)measurement, &count);
+	return count.recorded;
 }
 
 const struct measurement_type traced_stacks_measurement = {
@@ -140,7 +450,11 @@ const struct measurement_type traced_stacks_measurement = {
 	.start = start,
 	.record = take_record,
 	.stop = stop,
-	.profile = add_samples,
+	.finish = finish,
+	.is_due = is_due,
+	.close = close_window,
+	.window_bytes = window_bytes,
+	.profile = add_or_print,
 	.nr = nr,
 	.account = account,
 };

@@ -62,6 +62,46 @@ static void key_text(struct buffer *text, const struct tracing_words *words, con
 	line_text(text, words->probe_text(words->arg, row->probe), 0);
 }
 
+/* The next of the frames, without its newline; *ret_bytes of it. NULL: there are no more. */
+static const char *next_frame(const char **frames, size_t *ret_bytes)
+{
+	const char *frame = *frames;
+
+	if (!frame || !*frame)
+		return NULL;
+	*ret_bytes = strcspn(frame, "\n");
+	*frames += *ret_bytes + 1;
+	return frame;
+}
+
+static void json_frames(struct json *json, const char *frames)
+{
+	struct buffer name = BUFFER_INIT(1 << 16);
+	const char *frame;
+	size_t bytes;
+
+	if (!frames)
+		return;
+	json_key(json, "stack");
+	json_open(json, '[');
+	while ((frame = next_frame(&frames, &bytes)) != NULL) {
+		name.size = 0;
+		buffer_printf(&name, "%.*s", (int)bytes, frame);
+		json_text(json, name.data ? name.data : "");
+	}
+	json_close(json, ']');
+	buffer_done(&name);
+}
+
+static void text_frames(struct buffer *lines, const char *frames)
+{
+	const char *frame;
+	size_t bytes;
+
+	while ((frame = next_frame(&frames, &bytes)) != NULL)
+		buffer_printf(lines, "    %.*s\n", (int)bytes, frame);
+}
+
 static void json_slots(struct json *json, const struct sonde_probe_sum *sum)
 {
 	json_key_u64(json, "sum_ns", sum->sum_ns);
@@ -78,7 +118,7 @@ static void json_slots(struct json *json, const struct sonde_probe_sum *sum)
 	json_close(json, ']');
 }
 
-static void json_row(struct buffer *lines, const struct tracing_words *words, const struct tracing_row *row)
+static void json_row(struct buffer *lines, const struct tracing_words *words, const struct tracing_row *row, const char *frames)
 {
 	struct json json = { .buffer = lines };
 	struct buffer arg = BUFFER_INIT(1 << 10);
@@ -102,8 +142,21 @@ static void json_row(struct buffer *lines, const struct tracing_words *words, co
 	json_key_u64(&json, "nr_hits", row->sum.count);
 	if (words->options->latency)
 		json_slots(&json, &row->sum);
+	json_frames(&json, frames);
 	json_close(&json, '}');
 	buffer_text(lines, "\n");
+}
+
+void tracing_row(struct buffer *lines, const struct tracing_words *words, const struct tracing_row *row, const char *frames)
+{
+	if (words->options->format == SONDE_LINES_JSON) {
+		json_row(lines, words, row, frames);
+		return;
+	}
+	buffer_printf(lines, "%10" PRIu64 "  ", (uint64_t)row->sum.count);
+	key_text(lines, words, row);
+	buffer_text(lines, "\n");
+	text_frames(lines, frames);
 }
 
 static int add_histogram(struct profile *profile, const struct tracing_words *words, const struct tracing_row *row)
@@ -144,15 +197,8 @@ int tracing_rows(struct buffer *lines, const struct tracing_words *words, struct
 		qsort(rows, nr, sizeof(*rows), by_count);
 	if (words->options->latency && words->options->format != SONDE_LINES_JSON)
 		return histograms(lines, words, rows, nr);
-	for (uint32_t i = 0; i < nr; i++) {
-		if (words->options->format == SONDE_LINES_JSON) {
-			json_row(lines, words, &rows[i]);
-			continue;
-		}
-		buffer_printf(lines, "%10" PRIu64 "  ", (uint64_t)rows[i].sum.count);
-		key_text(lines, words, &rows[i]);
-		buffer_text(lines, "\n");
-	}
+	for (uint32_t i = 0; i < nr; i++)
+		tracing_row(lines, words, &rows[i], NULL);
 	return lines->err;
 }
 
@@ -170,19 +216,19 @@ static void printed_text(struct buffer *text, const struct sonde_probe_record *r
 {
 	char bytes[SONDE_PROBE_TEXT_BYTES + 1] = "";
 
-	memcpy(bytes, record->texts[i], SONDE_PROBE_TEXT_BYTES);
+	memcpy(bytes, record->values.texts[i], SONDE_PROBE_TEXT_BYTES);
 	if (printed->field.text)
-		buffer_text(text, bytes);
+		buffer_text(text, record->values.numbers[i] ? bytes : "[not in memory]");
 	else if (printed->is_address)
-		buffer_printf(text, "0x%" PRIx64, (uint64_t)record->numbers[i]);
+		buffer_printf(text, "0x%" PRIx64, (uint64_t)record->values.numbers[i]);
 	else if (printed->field.is_signed)
-		buffer_printf(text, "%" PRId64, (int64_t)record->numbers[i]);
+		buffer_printf(text, "%" PRId64, (int64_t)record->values.numbers[i]);
 	else
-		buffer_printf(text, "%" PRIu64, (uint64_t)record->numbers[i]);
+		buffer_printf(text, "%" PRIu64, (uint64_t)record->values.numbers[i]);
 }
 
 static void json_hit(struct buffer *lines, const struct tracing_words *words, const struct sonde_probe_record *record,
-		     const struct tracing_printed *printed, uint32_t nr_printed, uint64_t unix_offset_ns)
+		     const struct tracing_printed *printed, uint32_t nr_printed, uint64_t unix_offset_ns, const char *frames)
 {
 	struct json json = { .buffer = lines };
 	struct buffer value = BUFFER_INIT(1 << 10);
@@ -199,18 +245,19 @@ static void json_hit(struct buffer *lines, const struct tracing_words *words, co
 		printed_text(&value, record, &printed[i], i);
 		json_key_text(&json, printed[i].name, value.size ? value.data : "");
 	}
+	json_frames(&json, frames);
 	json_close(&json, '}');
 	buffer_text(lines, "\n");
 	buffer_done(&value);
 }
 
 void tracing_line(struct buffer *lines, const struct tracing_words *words, const struct sonde_probe_record *record,
-		  const struct tracing_printed *printed, uint32_t nr_printed, uint64_t unix_offset_ns)
+		  const struct tracing_printed *printed, uint32_t nr_printed, uint64_t unix_offset_ns, const char *frames)
 {
 	struct buffer value = BUFFER_INIT(1 << 10);
 
 	if (words->options->format == SONDE_LINES_JSON) {
-		json_hit(lines, words, record, printed, nr_printed, unix_offset_ns);
+		json_hit(lines, words, record, printed, nr_printed, unix_offset_ns, frames);
 		return;
 	}
 	line_time(lines, record->time_ns + unix_offset_ns);
@@ -225,5 +272,6 @@ void tracing_line(struct buffer *lines, const struct tracing_words *words, const
 		line_text(lines, value.size ? value.data : "", 0);
 	}
 	buffer_text(lines, "\n");
+	text_frames(lines, frames);
 	buffer_done(&value);
 }

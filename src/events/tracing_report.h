@@ -24,6 +24,9 @@ struct tracing_words { /* of a report; borrowed */
 /* Appends the rows, those with the most hits last, where people look first. Sorts them. 0 or -ENOMEM. */
 MUST_CHECK int tracing_rows(struct buffer *lines, const struct tracing_words *words, struct tracing_row *rows, uint32_t nr);
 
+/* Appends one row, no times. `frames`: of its stack, leaf first, each ends with a newline; NULL: it has none. */
+void tracing_row(struct buffer *lines, const struct tracing_words *words, const struct tracing_row *row, const char *frames);
+
 struct tracing_printed { /* an argument of a line */
 	const char *name;
 	bool is_address;
@@ -31,5 +34,6 @@ struct tracing_printed { /* an argument of a line */
 };
 
 void tracing_heading(struct buffer *lines, const struct sonde_trace_options *options, const char *command_line);
+/* `frames`: as of tracing_row. */
 void tracing_line(struct buffer *lines, const struct tracing_words *words, const struct sonde_probe_record *record,
-		  const struct tracing_printed *printed, uint32_t nr_printed, uint64_t unix_offset_ns);
+		  const struct tracing_printed *printed, uint32_t nr_printed, uint64_t unix_offset_ns, const char *frames);

@@ -21,7 +21,7 @@ struct transfers {
 	struct measurement base;
 	struct sonde_io_options options;
 	struct sonde_config filters;
-	struct io_programs *programs;
+	struct call_programs *programs;
 	struct buffer lines, name;
 	struct key_names names;
 	uint64_t unix_offset_ns;
@@ -66,7 +66,7 @@ static void done(struct measurement *measurement)
 {
 	struct transfers *transfers = transfers_of(measurement);
 
-	io_programs_free(transfers->programs);
+	call_programs_free(transfers->programs);
 	key_names_done(&transfers->names);
 	buffer_done(&transfers->lines);
 	buffer_done(&transfers->name);
@@ -78,17 +78,15 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	struct transfers *transfers = transfers_of(measurement);
 	uint32_t by = transfers->options.by;
 	CLEANUP(freep) uint32_t *ids = targets_ids(targets);
-	struct io_programs_options options = { .config = transfers->filters,
-					       .io = { .by_tgid = (by & SONDE_BY_PID) != 0,
-						       .by_comm = (by & SONDE_BY_COMM) != 0,
-						       .by_file = (by & SONDE_BY_FILE) != 0,
-						       .by_call = (by & SONDE_BY_CALL) != 0,
-						       .requested = transfers->options.requested },
-					       .targets = ids,
-					       .nr_targets = targets->nr };
+	const struct sonde_io_config config = { .by_tgid = (by & SONDE_BY_PID) != 0,
+						.by_comm = (by & SONDE_BY_COMM) != 0,
+						.by_file = (by & SONDE_BY_FILE) != 0,
+						.by_call = (by & SONDE_BY_CALL) != 0,
+						.requested = transfers->options.requested };
+	struct call_options options = { .config = transfers->filters, .targets = ids, .nr_targets = targets->nr };
 
 	options.config.command_tgid = command_tgid;
-	return ids ? io_programs_new(&options, diag, &transfers->programs) : -ENOMEM;
+	return ids ? io_programs_new(&options, &config, diag, &transfers->programs) : -ENOMEM;
 }
 
 /* Hands over the lines so far. */
@@ -110,27 +108,29 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 
 	transfers->unix_offset_ns = clock_unix_offset_ns();
 	transfers_heading(&transfers->lines, &transfers->options, transfers->command_line);
-	err = tell(transfers) ?: io_programs_start(transfers->programs, diag);
+	err = tell(transfers) ?: call_programs_start(transfers->programs, diag);
 	*ret_start_ns = clock_ns();
 	return err;
 }
 
-static int take_name(void *arg, const struct sonde_io_key *key, const struct sonde_file_text *file)
+static int take_name(void *arg, const void *bytes, size_t size)
 {
 	struct transfers *transfers = arg;
+	const struct sonde_io_name *name = bytes;
+	const struct sonde_file_text *file = (const void *)(name + 1);
 
 	transfers->name.size = 0;
 	file_name(&transfers->name, file, (const char *)(file + 1));
 	buffer_append(&transfers->name, "", 0);
 	if (transfers->name.err)
 		return transfers->name.err;
-	key_names_add(&transfers->names, key, transfers->name.data);
+	key_names_add(&transfers->names, &name->key, transfers->name.data);
 	return 0;
 }
 
 static int step(struct measurement *measurement, uint64_t now_ns, struct diag *diag)
 {
-	return io_programs_names(transfers_of(measurement)->programs, take_name, measurement);
+	return call_programs_records(transfers_of(measurement)->programs, take_name, measurement);
 }
 
 /* --- reports -------------------------------------------------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ static void add_side(struct sonde_io_side *to, const struct sonde_io_side *from)
 	to->calls += from->calls;
 	to->failed += from->failed;
 	to->bytes += from->bytes;
-	to->timed += from->timed;
+	to->untimed += from->untimed;
 	to->ns += from->ns;
 	to->max_ns = to->max_ns > from->max_ns ? to->max_ns : from->max_ns;
 }
@@ -189,7 +189,7 @@ static int report(struct transfers *transfers)
 	struct summing summing = { .transfers = transfers,
 				   .rows = INTERNED_INIT(struct transfers_row, TRANSFERS_ROW_KEY_BYTES, MAX_ROW_BYTES) };
 	CLEANUP(closep) int fd = -1;
-	int err = io_programs_turn(transfers->programs, &fd) ?: io_programs_names(transfers->programs, take_name, transfers);
+	int err = call_programs_turn(transfers->programs, &fd) ?: call_programs_records(transfers->programs, take_name, transfers);
 
 	if (!err)
 		err = map_read(fd, sizeof(struct sonde_io_key), sizeof(struct sonde_io_sum), add_row, &summing);
@@ -209,9 +209,14 @@ static int interval(struct measurement *measurement, uint64_t border_ns)
 
 static int stop(struct measurement *measurement, struct diag *diag, uint64_t *ret_end_ns)
 {
-	io_programs_stop(transfers_of(measurement)->programs);
+	call_programs_stop(transfers_of(measurement)->programs);
 	*ret_end_ns = clock_ns();
 	return 0;
+}
+
+static void count_of(const struct transfers *transfers, struct sonde_io_counters *ret_count)
+{
+	call_programs_counters(transfers->programs, (uint64_t *)ret_count, sizeof(*ret_count) / sizeof(uint64_t));
 }
 
 static void note_unseen(const struct sonde_io_counters *count, struct account *account)
@@ -236,7 +241,7 @@ static int finish(struct measurement *measurement, uint64_t start_ns, uint64_t e
 
 	if (err)
 		return err;
-	io_programs_counters(transfers->programs, &count);
+	count_of(transfers, &count);
 	note_unseen(&count, measurement->parts.account);
 	return events_account(measurement, start_ns + transfers->unix_offset_ns, end_ns - start_ns, ret_profile);
 }
@@ -245,7 +250,7 @@ static uint64_t nr(const struct measurement *measurement)
 {
 	struct sonde_io_counters count;
 
-	io_programs_counters(((const struct transfers *)measurement)->programs, &count);
+	count_of((const struct transfers *)measurement, &count);
 	return count.summed + count.keys_full;
 }
 
@@ -253,7 +258,7 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 {
 	struct sonde_io_counters count;
 
-	io_programs_counters(((const struct transfers *)measurement)->programs, &count);
+	count_of((const struct transfers *)measurement, &count);
 	buffer_printf(lines,
 		      "reads and writes: %" PRIu64 " counted, %" PRIu64 " lost, %" PRIu64 " calls of others, %" PRIu64 " of sonde itself",
 		      (uint64_t)count.summed, (uint64_t)count.keys_full, (uint64_t)count.filtered, (uint64_t)count.own);

@@ -54,7 +54,7 @@ static void json_side(struct json *json, const char *name, const struct sonde_io
 	json_key_u64(json, "nr_calls", side->calls);
 	json_key_u64(json, "nr_failed", side->failed);
 	json_key_u64(json, "bytes", side->bytes);
-	json_key_u64(json, "nr_timed", side->timed);
+	json_key_u64(json, "nr_timed", side->calls - side->untimed);
 	json_key_u64(json, "duration_ns", side->ns);
 	json_key_u64(json, "max_ns", side->max_ns);
 	json_close(json, '}');
@@ -107,7 +107,7 @@ static void print_row(const struct report *report, const struct transfers_row *r
 {
 	const struct sonde_io_side *read = &row->sides[SONDE_IO_READ], *write = &row->sides[SONDE_IO_WRITE];
 	uint32_t by = report->options->by;
-	uint64_t timed = read->timed + write->timed;
+	uint64_t timed = read->calls - read->untimed + write->calls - write->untimed;
 	struct buffer *lines = report->lines;
 
 	if (by & SONDE_BY_PID)

@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "programs/io_programs.h"
 
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cpus.h"
-#include "base/hold_signals.h"
 #include "programs/call_numbers.h"
-#include "collect/load_failure.h"
-#include "programs/sums_map.h"
-#include "collect/target_map.h"
 #include "io.skel.h"
 
 #define RING_BYTES	(2u << 20) /* of names: some 20,000 new files between two readings */
-#define MAX_SUMS	65536u
 #define SOCKETCALL_SEND 9 /* linux/net.h, up to SYS_SENDMMSG */
-
-struct io_programs {
-	struct io_bpf *skeleton;
-	struct ring_buffer *ring;
-	struct sums_map sums;
-	uint32_t nr_possible_cpus;
-	io_name_fn fn; /* valid during io_programs_names */
-	void *arg;
-};
 
 #define PLAIN(reads, writes, bytes) \
 	{ \
@@ -80,15 +63,12 @@ const char *io_programs_call_name(uint32_t index)
 	return index && index < ARRAY_SIZE(calls) ? calls[index].name : "?";
 }
 
-static int on_name(void *arg, void *bytes, size_t size)
+static bool is_name(const void *bytes, size_t size)
 {
-	struct io_programs *programs = arg;
 	const struct sonde_io_name *name = bytes;
 	const struct sonde_file_text *file = (const void *)(name + 1);
 
-	if (size < sizeof(*name) + sizeof(*file) || size != sizeof(*name) + sizeof(*file) + file->bytes)
-		return -EBADMSG;
-	return programs->fn(programs->arg, &name->key, file);
+	return size >= sizeof(*name) + sizeof(*file) && size == sizeof(*name) + sizeof(*file) + file->bytes;
 }
 
 static uint8_t index_of(const char *name)
@@ -117,108 +97,31 @@ static void find_calls(struct sonde_io_config *config)
 		config->socketcalls[SOCKETCALL_SEND + i] = socketcalls[i] ? index_of(socketcalls[i]) : 0;
 }
 
-static int set_up(struct io_bpf *skeleton, const struct io_programs_options *options)
+static void destroy(void *skeleton)
 {
-	struct sonde_io_config io = options->io;
-	struct sonde_config config = options->config;
-
-	find_calls(&io);
-	config.version = SONDE_ABI_VERSION;
-	memcpy((void *)&skeleton->rodata->cfg, &config, sizeof(config));
-	memcpy((void *)&skeleton->rodata->io_cfg, &io, sizeof(io));
-	skeleton->bss->own_tgid = (uint32_t)getpid();
-	bpf_program__set_autoload(skeleton->progs.on_fork, config.command_tgid);
-	bpf_program__set_autoload(skeleton->progs.on_exec, config.command_tgid);
-	bpf_program__set_autoload(skeleton->progs.on_process_exit, config.command_tgid);
-	return bpf_map__set_max_entries(skeleton->maps.ring, RING_BYTES);
+	io_bpf__destroy(skeleton);
 }
 
-static int load(struct io_programs *programs, const struct io_programs_options *options, struct diag *diag)
+int io_programs_new(const struct call_options *options, const struct sonde_io_config *io, struct diag *diag,
+		    struct call_programs **ret_programs)
 {
-	bool can_make_maps = load_can_make_maps();
-	int err;
+	struct io_bpf *skeleton = io_bpf__open();
+	struct sonde_io_config config = *io;
 
-	programs->skeleton = io_bpf__open();
-	if (!programs->skeleton)
+	if (!skeleton)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
-	err = set_up(programs->skeleton, options);
-	if (err)
-		return diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err));
-	err = io_bpf__load(programs->skeleton);
-	if (err)
-		return load_failed(err, can_make_maps, "5.12", diag);
-	err = target_map_fill(programs->skeleton->maps.targets, options->targets, options->nr_targets, diag);
-	if (!err)
-		err = sums_map_init(&programs->sums, programs->skeleton->maps.sums, sizeof(struct sonde_io_key),
-				    sizeof(struct sonde_io_sum), MAX_SUMS, diag);
-	if (err)
-		return err;
-	programs->ring = ring_buffer__new(bpf_map__fd(programs->skeleton->maps.ring), on_name, programs, NULL);
-	return programs->ring ? 0 : diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));
-}
-
-static void io_programs_freep(struct io_programs **programs)
-{
-	io_programs_free(*programs);
-}
-
-int io_programs_new(const struct io_programs_options *options, struct diag *diag, struct io_programs **ret_programs)
-{
-	CLEANUP(io_programs_freep) struct io_programs *programs = calloc(1, sizeof(*programs));
-	HOLD_SIGNALS();
-	int err;
-
-	if (!programs)
-		return -ENOMEM;
-	programs->sums = (struct sums_map)SUMS_MAP_NONE;
-	libbpf_set_print(NULL); /* its warnings are reported in diag */
-	err = cpus_nr_possible(diag, &programs->nr_possible_cpus) ?: load(programs, options, diag);
-	if (err)
-		return err;
-	*ret_programs = MOVE(programs);
-	return 0;
-}
-
-void io_programs_free(struct io_programs *programs)
-{
-	if (!programs)
-		return;
-	ring_buffer__free(programs->ring);
-	sums_map_done(&programs->sums);
-	io_bpf__destroy(programs->skeleton);
-	free(programs);
-}
-
-int io_programs_start(struct io_programs *programs, struct diag *diag)
-{
-	int err = io_bpf__attach(programs->skeleton);
-
-	return err ? diag_errno(diag, -err, "cannot follow system calls: %s", strerror(-err)) : 0;
-}
-
-void io_programs_stop(struct io_programs *programs)
-{
-	io_bpf__detach(programs->skeleton);
-	map_settle();
-}
-
-int io_programs_names(struct io_programs *programs, io_name_fn fn, void *arg)
-{
-	int nr;
-
-	programs->fn = fn;
-	programs->arg = arg;
-	nr = ring_buffer__consume(programs->ring);
-	return nr < 0 ? nr : 0;
-}
-
-int io_programs_turn(struct io_programs *programs, int *ret_fd)
-{
-	return sums_map_turn(&programs->sums, ret_fd);
-}
-
-void io_programs_counters(const struct io_programs *programs, struct sonde_io_counters *ret_counters)
-{
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
-		     sizeof(*ret_counters) / sizeof(uint64_t));
+	find_calls(&config);
+	config.typed = libbpf_find_vmlinux_btf_id("bpf_rdonly_cast", BPF_TRACE_FENTRY) > 0;
+	memcpy((void *)&skeleton->rodata->io_cfg, &config, sizeof(config));
+	return call_programs_new(&(struct call_object){ .opened = skeleton,
+							.destroy = destroy,
+							.skeleton = skeleton->skeleton,
+							.config = &skeleton->rodata->cfg,
+							.own_tgid = &skeleton->bss->own_tgid,
+							.ring_bytes = RING_BYTES,
+							.key_bytes = sizeof(struct sonde_io_key),
+							.sum_bytes = sizeof(struct sonde_io_sum),
+							.since = "5.12",
+							.is_record = is_name },
+				 options, diag, ret_programs);
 }

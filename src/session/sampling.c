@@ -21,35 +21,6 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	return ticks_open(&((struct sampling *)measurement)->ticks, &measurement->parts, diag);
 }
 
-static int add_sample(const struct window *window, const struct sample *from, struct stack_builder *builder, struct profile *profile)
-{
-	struct profile_sample sample = {
-		.tgid = from->key.ids.tgid,
-		.tid = from->key.tid,
-		.cpu = from->key.cpu,
-		.comm = profile_string(profile, from->key.comm),
-		.time_ns = from->key.time_ns ? from->key.time_ns + window->unix_offset_ns : 0,
-		.values = { from->count > INT64_MAX ? INT64_MAX : (int64_t)from->count },
-	};
-	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_builder_sample(builder, &from->key.ids, from->count, &sample);
-
-	return err ? err : profile_add(profile, &sample);
-}
-
-static int add_samples(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < samples_nr(window->samples); i++)
-		err = add_sample(window, samples_at(window->samples, i), builder, profile);
-	return err;
-}
-
-static uint64_t nr(const struct measurement *measurement)
-{
-	return stack_recorder_nr_samples(measurement->parts.engine->recorder);
-}
-
 static void account(const struct measurement *measurement, struct account *account)
 {
 	ticks_account(&((const struct sampling *)measurement)->ticks, measurement->parts.engine->sampler, account);
@@ -59,7 +30,7 @@ const struct measurement_type sampling_measurement = {
 	.bytes = sizeof(struct sampling),
 	.init = init,
 	.load = load,
-	.profile = add_samples,
-	.nr = nr,
+	.profile = measurement_add_samples,
+	.nr = measurement_nr_samples,
 	.account = account,
 };

@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "cli/machine.h"
+#include "cli/option_rows.h"
 #include "cli/output.h"
 #include "cli/plain_format.h"
 #include "cli/verbs.h"
 
-#define FIELD(field) .offset = offsetof(struct stat_arguments, field)
-#define MAX_SECONDS 100000000
+#define AT(field)    offsetof(struct stat_arguments, field)
+#define FIELD(field) .offset = AT(field)
 #define MIN_INTERVAL_MS 1
 
 static const struct option_spec options[] = {
@@ -38,12 +39,7 @@ static const struct option_spec options[] = {
 	  .kind = OPTION_FLAG,
 	  FIELD(no_scale),
 	  .help = "as counted, also where more was asked for than can be counted at once; else such values are estimated" },
-	{ .metavar = "DURATION",
-	  .kind = OPTION_NUMBER,
-	  FIELD(duration_s),
-	  .min = 1,
-	  .max = MAX_SECONDS,
-	  .help = "for so many seconds; until Ctrl-C, or the end of what is counted" },
+	OPTION_ROW_DURATION(AT(duration_s), "for so many seconds; until Ctrl-C, or the end of what is counted"),
 	{ .letter = 'r',
 	  .name = "repeat",
 	  .metavar = "N",
@@ -95,13 +91,8 @@ static const struct option_spec options[] = {
 	  .instead = "leave one out",
 	  .help = "text, or json: one object, with a number for each event that has been counted, and all about all of them in \"events\"; "
 		  "without it what the suffix of FILE says" },
-	{ .letter = 'o',
-	  .name = "output",
-	  .metavar = "FILE",
-	  .kind = OPTION_TEXTS,
-	  FIELD(outputs),
-	  .values = OPTION_VALUES_FILE,
-	  .help = "write to FILE; without it to standard output or, with a command, to standard error; - is standard output" },
+	OPTION_ROW_OUTPUT(AT(outputs),
+			  "write to FILE; without it to standard output or, with a command, to standard error; - is standard output"),
 };
 
 static const struct verb_example examples[] = {

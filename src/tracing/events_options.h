@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events_options: what the verbs `files` and `io` have in common: intervals, sums, and the way from the command line to the report. */
+/* events_options: what the verbs of this folder have in common: intervals, sums, and the way from the command line to the report. */
 #pragma once
 #include <sonde/sonde.h>
 
-#include "cli/option.h"
+#include "cli/option_rows.h"
 #include "cli/target_options.h"
 
 struct events_options {
@@ -17,40 +17,23 @@ struct events_options {
 	enum sonde_lines format; /* from format_text */
 };
 
-#define EVENTS_MAX_INTERVAL_S 999999999 /* 31 years */
-#define EVENTS_DEFAULT_TOP    UINT64_MAX
-#define EVENTS_TOP	      20 /* rows of a report that is one of many */
+#define EVENTS_DEFAULT_TOP UINT64_MAX
+#define EVENTS_TOP	   20 /* rows of a report that is one of many */
 
 /* Rows of an option table. `type` is that of the verb's arguments, `field` its struct events_options. */
-#define EVENTS_INTERVAL_OPTIONS(type, field, interval_help) \
-	{ .group = "What is measured", \
-	  .metavar = "INTERVAL", \
-	  .kind = OPTION_NUMBER, \
-	  .offset = offsetof(type, field.interval_s), \
-	  .min = 1, \
-	  .max = EVENTS_MAX_INTERVAL_S, \
-	  .help = interval_help }, \
-	{ \
-		.metavar = "COUNT", .kind = OPTION_NUMBER, .offset = offsetof(type, field.nr_intervals), .min = 1, .max = UINT32_MAX, \
-		.help = "so many intervals" \
-	}
-#define EVENTS_SUM_OPTIONS(type, field, words, word_at) \
-	{ .name = "by", \
-	  .metavar = "WHAT[,WHAT...]", \
-	  .kind = OPTION_TEXT, \
-	  .offset = offsetof(type, field.by_text), \
-	  .value_name = word_at, \
-	  .help = words }, \
+#define EVENTS_INTERVAL_OPTIONS(type, field, text) \
+	OPTION_ROWS_INTERVALS(offsetof(type, field.interval_s), offsetof(type, field.nr_intervals), text)
+/* What is shown, and how: `words` are those of --by. */
+#define EVENTS_SHOWN_OPTIONS(type, field, words, by_help, formats, format_help) \
+	OPTION_ROW_BY(offsetof(type, field.by_text), words, "[,WHAT...]", by_help), \
 	    { .name = "top", \
 	      .metavar = "N", \
 	      .kind = OPTION_NUMBER, \
 	      .offset = offsetof(type, field.top), \
 	      .max = UINT32_MAX, \
 	      .help = "with sums, the largest N; 20 if there are several intervals, else all. 0: all" }, \
-	{ \
-		.letter = 'T', .name = "timestamp", .kind = OPTION_FLAG, .offset = offsetof(type, field.timestamps), \
-		.help = "with sums, the time before each report" \
-	}
+	    OPTION_ROW_TIMESTAMP(offsetof(type, field.timestamps), "with sums, the time before each report"), \
+	    OPTION_ROW_FORMAT(offsetof(type, field.format_text), formats, format_help)
 
 /* Checks targets, `by` (words of `by_at`, in the order of enum sonde_by) and `format`. 0; -EINVAL with a line. */
 MUST_CHECK int events_check(struct events_options *options, char *const *command, const char *(*by_at)(uint32_t i),

@@ -37,22 +37,16 @@ static const struct option_spec options[] = {
 	  .kind = OPTION_NUMBER,
 	  FIELD(duration_s),
 	  .min = 1,
-	  .max = EVENTS_MAX_INTERVAL_S,
+	  .max = OPTION_MAX_SECONDS,
 	  .help = "end after so many seconds; without it at Ctrl-C or at the end of what is measured" },
 	{ .letter = 'x', .name = "failed", .kind = OPTION_FLAG, FIELD(failed_only), .help = "only calls that failed" },
 	{ .name = "sum", .kind = OPTION_FLAG, FIELD(sums), .help = "sums at the end, without intervals" },
 
 	TARGET_OPTIONS(struct files_arguments, events.targets),
 
-	{ .group = "How it is shown",
-	  .name = "format",
-	  .metavar = "NAME",
-	  .kind = OPTION_TEXT,
-	  FIELD(events.format_text),
-	  .value_name = format_at,
-	  .help = "text; bpftrace: 'PID 185: cat is opening: /etc/passwd'; json: an object per line" },
-	EVENTS_SUM_OPTIONS(struct files_arguments, events,
-			   "with sums, a row for each pid, comm or path, or for what occurs of several; path", by_at),
+	EVENTS_SHOWN_OPTIONS(struct files_arguments, events, by_at,
+			     "with sums, a row for each pid, comm or path, or for what occurs of several; path",
+			     format_at, "text; bpftrace: 'PID 185: cat is opening: /etc/passwd'; json: an object per line"),
 };
 
 static const struct verb_example examples[] = {

@@ -34,15 +34,9 @@ static const struct option_spec options[] = {
 
 	TARGET_OPTIONS(struct io_arguments, events.targets),
 
-	{ .group = "How it is shown",
-	  .name = "format",
-	  .metavar = "NAME",
-	  .kind = OPTION_TEXT,
-	  FIELD(events.format_text),
-	  .value_name = format_at,
-	  .help = "text; json: an object per line" },
-	EVENTS_SUM_OPTIONS(struct io_arguments, events,
-			   "a row for each pid, comm, file or (system) call, or for what occurs of several; pid,file", by_at),
+	EVENTS_SHOWN_OPTIONS(struct io_arguments, events, by_at,
+			     "a row for each pid, comm, file or (system) call, or for what occurs of several; pid,file",
+			     format_at, "text; json: an object per line"),
 };
 
 static const struct verb_example examples[] = {

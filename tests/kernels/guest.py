@@ -2,6 +2,7 @@
 """Another kernel in QEMU: downloads Debian's package of it and unpacks it (it is never installed; the image is kept in ~/.cache/sonde-tests). Boots it with
 programs of this machine, runs commands there and returns how each ended."""
 import glob
+import lzma
 import os
 import re
 import shlex
@@ -90,16 +91,22 @@ def unpack(private, arch, name, pattern):
 	return files[0]
 
 
-def download(archive, suite, arch):
-	"""Unpacks the vmlinuz of the suite's newest cloud kernel (its package depends on that) into the cache; returns its path. For another processor with a busybox beside it."""
-	private, package = scratch("apt-" + prefix(suite, arch)), "linux-image-cloud-" + arch
+def sources_of(archive, suite, arch):
+	"""A folder with apt's state for this suite alone, and how its update went."""
+	private = scratch("apt-" + prefix(suite, arch))
 	for folder in ("state/lists/partial", "cache/archives/partial"):
 		os.makedirs(os.path.join(private, folder))
 	with open(os.path.join(private, "status"), "w", encoding="ascii"):
 		pass
 	with open(os.path.join(private, "sources.list"), "w", encoding="ascii") as file:
 		file.write("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n" % (mirror(archive), suite))
-	updated = apt(private, arch, "apt-get", "update")
+	return private, apt(private, arch, "apt-get", "update")
+
+
+def download(archive, suite, arch):
+	"""Unpacks the vmlinuz of the suite's newest cloud kernel (its package depends on that) into the cache; returns its path. For another processor with a busybox beside it."""
+	package = "linux-image-cloud-" + arch
+	private, updated = sources_of(archive, suite, arch)
 	asked = apt(private, arch, "apt-cache", "depends", package) if updated.code == 0 else updated
 	names = re.findall(r"Depends: (linux-image-[0-9][\w.+-]*-cloud-%s)$" % arch, asked.out, re.MULTILINE)
 	if asked.code or not names:
@@ -116,6 +123,27 @@ def image(archive, suite, arch="amd64"):
 			skip("no %s" % tool)
 	cached = sorted((path for path in glob.glob(os.path.join(CACHE, prefix(suite, arch) + "-vmlinuz-*")) if not path.endswith(".part")), key=os.path.getmtime)
 	return cached[-1] if cached else download(archive, suite, arch)
+
+
+def modules(archive, suite, kernel, names):
+	"""{name: path} of modules of a kernel that image() returned, from the same package; those that it lacks are built in."""
+	release = kernel.partition("-vmlinuz-")[2]
+	done = os.path.join(CACHE, "%s-%s-modules" % (suite, release))
+	if not os.path.exists(done):
+		private, _ = sources_of(archive, suite, "amd64")
+		folder = os.path.dirname(os.path.dirname(unpack(private, "amd64", "linux-image-" + release, "boot/vmlinuz-*")))
+		for path in glob.glob(os.path.join(folder, "**/*.ko*"), recursive=True):
+			name = os.path.basename(path).partition(".ko")[0]
+			if name in names:
+				if path.endswith(".xz"):
+					with lzma.open(path) as packed, open(path + ".out", "wb") as file:
+						shutil.copyfileobj(packed, file)
+					path += ".out"
+				keep(path, "%s-%s-%s.ko" % (suite, release, name))
+		with open(done, "w", encoding="ascii"):
+			pass
+	paths = {name: os.path.join(CACHE, "%s-%s-%s.ko" % (suite, release, name)) for name in names}
+	return {name: path for name, path in paths.items() if os.path.exists(path)}
 
 
 def copy_with_libraries(program, target, folder):
@@ -158,12 +186,12 @@ class Step:
 class Guest:
 	"""Boots a kernel; .release, and .steps: name -> Step."""
 
-	def __init__(self, kernel, programs, script, arch="amd64"):
+	def __init__(self, kernel, programs, script, arch="amd64", device="", timeout=TIMEOUT):
 		"""For another processor the programs are static, and busybox is in the kernel's folder."""
 		self.steps = {}
 		busybox = find_tool("busybox") if arch == "amd64" else kernel.partition("-vmlinuz-")[0] + "-busybox"
-		command = shlex.split(MACHINES[arch] + " -nographic -no-reboot -nic none")
-		result = run([*command, "-kernel", kernel, "-initrd", make_initrd(programs, script, busybox)], timeout=TIMEOUT)
+		command = shlex.split(MACHINES[arch] + " " + device + " -nographic -no-reboot -nic none")
+		result = run([*command, "-kernel", kernel, "-initrd", make_initrd(programs, script, busybox)], timeout=timeout)
 		release = re.search(r"@kernel (\S+)", result.out) # not always at the start of a line: the firmware and the kernel print, too
 		check(release and "\n@end" in result.out, lambda: "the guest did not get through:\n%s" % clip(result.out[-4000:], 4000))
 		self.release, step = release.group(1), None

@@ -84,7 +84,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"output": COMMON | {"frames", "formats", "show", "page", "import", "perfdata", "proxy", "symbolize", "parse", "replay", "sonde"},
 	"engine": COMMON | {"collect", "audit", "proxy", "parse", "track", "naming", "stacks", "sonde"},
 	"offcpu": COMMON | {"collect", "frames", "show", "stacks", "output", "engine", "sonde"},
-	"events": COMMON | {"collect", "programs", "show", "stacks", "engine", "sonde"},
+	"events": COMMON | {"collect", "dwarf", "programs", "frames", "show", "stacks", "engine", "sonde"},
 	"memory": COMMON | {"collect", "programs", "process", "runtime", "parse", "track", "naming", "stacks", "engine", "sonde"},
 	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "events", "memory", "sonde"},
 

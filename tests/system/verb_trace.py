@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """sonde trace: counts of probes against programs that say how often they are hit, filters, times, arguments, and refusals."""
+import json
 import os
 import re
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import sys
 
 from event_rows import rows
-from harness import Background, build, check, check_equal, load_json, need_bpf, parse_json, run, run_tests, scratch, sonde, test, total
+from harness import SOURCES, Background, build, check, check_equal, load_json, need_bpf, parse_json, run, run_tests, scratch, skip, sonde, test, total
 from trials import ways_of
 
 TURNS = 6000
@@ -114,8 +115,9 @@ def members_of_the_kernels_structs():
 def single_hits():
 	script = "for i in range(30): os.access('/x%d' % i, 4)\n"
 	json_rows, _, err = python(script, "syscall:access", "--print")
-	hits = [row for row in json_rows if "arg1" in row]
-	check_equal([hit["arg1"] for hit in hits], ["4"] * 30, "arguments")
+	hits = [row for row in json_rows if "tid" in row]
+	check_equal([hit.get("mode", hit.get("arg1")) for hit in hits], ["4"] * 30, "arguments") # their names are those of tracefs
+	check("have their names by" in err, lambda: err)
 	check(all(a["time_unix_ns"] <= b["time_unix_ns"] for a, b in zip(hits, hits[1:])) and " 0 lost" in err, lambda: err)
 
 
@@ -146,6 +148,105 @@ def stacks_of_all_hits():
 
 
 @test
+def comparisons_of_user_space():
+	"""More than eight: the others are made here, of the hits that are printed."""
+	script = "for i in range(30): os.access('/x%d' % i, 4)\nfor i in range(5): os.access('/y', 4)\n"
+	words = " && ".join(["pid > 0"] * 8)
+	json_rows, _, err = python(script, "syscall:access", "--print", "--filter", words + ' && str(arg0) == "/y" && arg1 == 4')
+	check_equal(len([row for row in json_rows if "tid" in row]), 5, "hits")
+	check(re.search(r"2 of the comparisons are made in user space: they rejected \d+ of the hits", err), lambda: err)
+
+
+@test
+def stacks_under_lines():
+	"""Each hit has its stack; sums by stack and argument add up to the hits."""
+	path = build("hits")
+	probe = "uprobe:%s:probed" % path
+	json_rows, out, _ = trace_program([path, "300"], probe, "--print", "--stacks")
+	hits = [row for row in json_rows if "stack" in row]
+	known = [hit for hit in hits if any(set(way) <= set(hit["stack"]) for way in ways_of(out))]
+	check(len(hits) >= 300 and len(known) >= 0.99 * len(hits), lambda: "%d of %d\n%s" % (len(known), len(hits), hits[:3]))
+	json_rows, out, err = trace_program([path, "300"], probe, "--by", "comm,stack,arg:arg0")
+	sums = [row for row in json_rows if "stack" in row]
+	check(sums and all(row["stack"][0] == "probed" for row in sums), lambda: str(sums[:3]))
+	recorded = sum(row["nr_hits"] for row in sums)
+	check(300 <= recorded <= sum(ways_of(out).values()), lambda: "%d hits\n%s" % (recorded, err))
+	return "%d hits, %d sums of %d hits" % (len(hits), len(sums), recorded)
+
+
+@test
+def arguments_of_user_functions():
+	"""Names, types and values by DWARF; an argument of floating point and what is behind it; a place by its source line."""
+	path = scratch("parameters")
+	check_equal(run(["gcc", "-g", "-O1", "-pthread", "-o", path, os.path.join(SOURCES, "parameters.c")]).code, 0, "gcc")
+	probe = "uprobe:%s:work" % path
+	json_rows, out, _ = trace_program([path, "100"], probe, "--print")
+	hits = [row for row in json_rows if "tid" in row]
+	check_equal([(hit["fd"], hit["path"], hit["small"], hit["n"]) for hit in hits], [(str(-i), "odd" if i % 2 else "even", "-3", str(1 << 40)) for i in range(100)], "arguments")
+	json_rows, _, _ = trace_program([path, "100"], probe, "--filter", 'fd < -89 && path ^= od && small == -3', "--by", "arg:path")
+	check_equal([(row["path"], row["nr_hits"]) for row in json_rows], [("odd", 5)], "comparisons")
+	line = int(re.search(r"line (\d+)", out).group(1))
+	json_rows, _, _ = trace_program([path, "100"], "uprobe:%s:parameters.c:%d" % (path, line))
+	check_equal([row["nr_hits"] for row in json_rows], [100], "hits of the line")
+	for words, text in (("parameters.c:1", "there is no code at line 1 of parameters.c: the next is line "), ("others.c:1", "not made of a source 'others.c'")):
+		result = sonde("trace", "uprobe:%s:%s" % (path, words), "1", want=1)
+		check(text in result.err, lambda: "%s: %s" % (words, result)) # pylint: disable=cell-var-from-loop
+
+
+@test
+def calls_of_32_bits():
+	"""Their numbers are others, and they are the same calls."""
+	script = """
+import ctypes, mmap
+code = bytes.fromhex("53b814000000cd805bc3") # push rbx; mov eax, 20 (getpid of 32 bits); int 0x80; pop rbx; ret
+page = mmap.mmap(-1, 4096, prot=7)
+page.write(code)
+call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+assert call() == os.getpid()
+for i in range(40): call()
+for i in range(7): ctypes.CDLL(None).syscall(39)
+"""
+	if os.uname().machine != "x86_64":
+		skip("no calls of 32 bits")
+	json_rows, _, _ = python(script, "syscall:getpid")
+	check(json_rows and json_rows[0]["nr_hits"] in (48, 49), lambda: str(json_rows)) # os.getpid() makes none or one
+
+
+@test
+def a_tracepoint_with_frames_of_a_language():
+	"""The way to a tracepoint in the kernel, with the interpreter's functions below, as a flame graph and folded."""
+	need_bpf()
+	page, folded = scratch("forks.html"), scratch("forks.folded")
+	program = start(sys.executable, "-c", "import os, sys\ndef makes_one():\n  pid = os.fork()\n  if not pid: os._exit(0)\n  os.waitpid(pid, 0)\ndef makes_many():\n"
+		"  for i in range(40): makes_one()\nprint('ready', flush=True)\nsys.stdin.readline()\nmakes_many()\n")
+	try:
+		program.stdout.readline()
+		with Background("trace", "sched_process_fork", "--stacks", "-o", page, "-o", folded, "-p", program.pid) as trace:
+			trace.wait_line("Tracing")
+			program.communicate("\n", timeout=60)
+			check(trace.finish().code == 0, "sonde trace")
+	finally:
+		program.kill()
+		program.communicate()
+	with open(folded, encoding="utf-8") as file:
+		lines = file.read().splitlines()
+	nr = sum(int(line.split()[-1]) for line in lines)
+	right = sum(int(line.split()[-1]) for line in lines if re.search(r"makes_many.*;makes_one.*;kernel_clone", line))
+	check(nr >= 35 and right >= 0.9 * nr, lambda: "%d of %d\n%s" % (right, nr, "\n".join(lines))) # the header comes before the probe
+	with open(page, encoding="utf-8") as file:
+		check("makes_many" in file.read(), "the page has the function")
+	return "%d of %d" % (right, nr)
+
+
+@test
+def doctor_knows():
+	need_bpf()
+	verbs = {verb["verb"]: verb for verb in json.loads(sonde("doctor", "--format", "json", want=None).out)["verbs"]}
+	check({"files", "io", "trace"} <= set(verbs) and verbs["trace"]["verdict"] == "works", lambda: str(verbs))
+	check_equal("kernel.kprobes" in [missing["check"] for missing in verbs["trace"]["missing"]], not HAS_KPROBES, "kprobes")
+
+
+@test
 def it_does_not_feed_itself():
 	need_bpf()
 	with subprocess.Popen([sys.executable, "-c", "import os, time\nwhile True: os.write(2, b'x'); time.sleep(0.01)"], stderr=subprocess.DEVNULL) as program:
@@ -165,7 +266,7 @@ def what_is_refused():
 	cases = [(["no_such_thing"], 1, "nothing is called 'no_such_thing'"), (["syscall:nothing"], 1, "no system call 'nothing'"), (["tracepoint:sched_nothing"], 1, "no tracepoint"),
 		(["sched_switch", "--latency"], 2, "has no end"), (["sched_switch", "--filter", "prev.nothing == 1"], 2, "struct task_struct has no member 'nothing'"),
 		(["sched_switch", "--filter", "other == 1"], 2, "there is no argument 'other', but preempt, prev, next"), (["sched_switch", "--filter", "prev.pid ~ 1"], 2, "one of =="),
-		(["syscall:read", "--filter", " && ".join(["pid > 0"] * 9)], 2, "8 comparisons at most"), ([], 2, "what is to be traced"), (["uprobe:/bin/bash"], 2, "uprobe:FILE:FUNCTION"),
+		(["syscall:read", "--filter", " && ".join(["pid > 0"] * 9)], 2, "8 comparisons at most are made in the kernel"), ([], 2, "what is to be traced"), (["uprobe:/bin/bash"], 2, "uprobe:FILE:FUNCTION"),
 		(["uprobe:/bin/bash:no_such_function"], 1, "no uprobe 'no_such_function'")]
 	if not HAS_KPROBES:
 		cases += [(["kprobe:vfs_read"], 4, "the nearest that it can trace is syscall:read"), (["vfs_read"], 4, "syscall:read"), (["handle_irq_event"], 4, "irq_handler_entry")]
@@ -184,8 +285,8 @@ def lists():
 	with open("/proc/kallsyms", encoding="ascii") as file:
 		want = {"kprobe:" + line.split()[2] for line in file if re.match(r"\S+ [tTwW] vfs_", line)}
 	check_equal(names, want, "functions")
-	check(HAS_KPROBES or all(line.endswith("(not here: this kernel has no kprobes)") for line in result.out.splitlines()), lambda: result.out)
-	check("tracepoint:sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next" in sonde("trace", "-l", "tracepoint:sched_sw*", "-v", want=0).out, "arguments")
+	check(HAS_KPROBES or all(line.endswith("(not here: this kernel has neither kprobes nor fentry)") for line in result.out.splitlines()), lambda: result.out)
+	check("tracepoint:sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next" in sonde("trace", "-lv", "tracepoint:sched_sw*", want=0).out, "arguments")
 	check_equal(sonde("trace", "-l", "syscall:open", want=0).out, "syscall:open\n", "one call")
 	sonde("trace", "-l", "nothing_like_it", want=5)
 	return "%d functions" % len(want)

@@ -9,6 +9,7 @@
 
 #include "abi/event.h"
 #include "abi/record.h"
+#include "abi/probe.h"
 #include "abi/runq.h"
 #include "abi/wait.h"
 #include "collect/record.h"
@@ -25,6 +26,7 @@ static void records_of_one_size(void **state)
 		{ SONDE_RECORD_SWITCH, sizeof(struct sonde_switch_record) },
 		{ SONDE_RECORD_WAKEUP, sizeof(struct sonde_wakeup_record) },
 		{ SONDE_RECORD_RUNQSLOWER, sizeof(struct sonde_runqslower_record) },
+		{ SONDE_RECORD_HIT, sizeof(struct sonde_probe_stacks_record) },
 		{ SONDE_RECORD_CODE, sizeof(struct sonde_code_record) },
 		{ SONDE_RECORD_EVENT, sizeof(struct sonde_event_record) },
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "counter/tracefs.h"
+#include "base/tracefs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,18 +39,20 @@ static int mount_own(int *ret_fd)
 	return 0;
 }
 
-int tracefs_open(struct diag *diag, int *ret_fd)
+int tracefs_open(struct diag *diag, int *ret_fd, const char **ret_where)
 {
 	bool is_mounted = false;
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
 		err = open_target(targets[i], ret_fd);
+		*ret_where = targets[i];
 		if (!err)
 			return 0;
 		is_mounted |= i == 0 && (err == -EACCES || err == -EPERM); /* the other path is below debugfs, which only root may enter */
 	}
 	err = mount_own(ret_fd);
+	*ret_where = "a mount of tracefs that only sonde sees";
 	if (!err)
 		return 0;
 	if (is_mounted)
@@ -67,7 +69,8 @@ int tracefs_id(const char *subsystem, const char *name, struct diag *diag, uint6
 {
 	CLEANUP(closep) int fd = -1;
 	char path[256], text[24];
-	int err = tracefs_open(diag, &fd);
+	const char *where;
+	int err = tracefs_open(diag, &fd, &where);
 
 	if (err)
 		return err;
