@@ -267,11 +267,12 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
  * above that one: the code that entered the continuation (ContinuationEntry). */
 static __always_inline int java_parked(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
-	if (!j->continuation_return || walk_after_call(ref_of(w), w->pc))
+	if (walk_after_call(ref_of(w), w->pc))
 		return java_linked(w, r, j, 0);
 	if (java_push(w, r, 0, SONDE_JAVA_PARKED, 0, 0))
 		return WALK_ENDED;
-	w->pc = j->continuation_return;
+	if (!j->continuation_return || read_user(w, &w->pc, 8, j->continuation_return) || !w->pc)
+		return java_torn(w, r);
 	return WALK_GOES_ON;
 }
 
