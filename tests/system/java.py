@@ -4,6 +4,7 @@
 programs; the default is the machine's own, and some ways (system/jit.py has code of both compilers); tests/matrix/java.py runs all."""
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -14,6 +15,7 @@ FEW = ["mixed", "handle"]
 CHAIN = ["JavaSpin.c1", "JavaSpin.c2", "JavaSpin.c3", "JavaSpin.c4", "JavaSpin$", "JavaSpin.c5", "JavaSpin.c6", "JavaSpin.c7", "JavaSpin.c8", "JavaSpin.c9"]
 LIBRARY = ("java.lang.", "jdk.internal.")
 HIDDEN = ("java.lang.invoke.", "java.lang.Thread.runWith", "[stub: ") # Java's own stack traces leave these out, as they do "$$Lambda"
+EXPERIMENTAL = ["-XX:+UnlockExperimentalVMOptions"] # some collectors are, in some versions
 # how Java is run: its options, and what it runs
 MODES = {
 	"default": ([], SCENARIOS),
@@ -25,9 +27,9 @@ MODES = {
 	"serial": (["-XX:+UseSerialGC"], FEW),
 	"parallel": (["-XX:+UseParallelGC"], FEW),
 	"g1": (["-XX:+UseG1GC"], FEW),
-	"z": (["-XX:+UseZGC"], FEW),
-	"shenandoah": (["-XX:+UseShenandoahGC"], FEW),
-	"epsilon": (["-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC", "-Xmx8g", "-Xlog:disable"], FEW),
+	"z": ([*EXPERIMENTAL, "-XX:+UseZGC"], FEW),
+	"shenandoah": ([*EXPERIMENTAL, "-XX:+UseShenandoahGC"], FEW),
+	"epsilon": ([*EXPERIMENTAL, "-XX:+UseEpsilonGC", "-Xmx8g", "-Xlog:disable"], FEW),
 	"virtual": ([], ["virtual", "resumed"]),
 	"virtual_interpreted": (["-Xint"], ["virtual", "resumed"]),
 }
@@ -195,29 +197,83 @@ def check_reloaded(java):
 	check(done.code == 0, lambda: done.err)
 	with subprocess.Popen([java, "-Xint", "-XX:+UseSerialGC", "-Xmx32m", "-cp", folder, "JavaReload"], stdin=subprocess.DEVNULL) as process:
 		try:
-			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", process.pid, 4, want=0).out)
+			for _ in range(3):
+				report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", process.pid, 4, want=0).out)
+				for sample in report["samples"]:
+					names = [frame[1].rpartition(".")[2] for frame in stack_of(report, sample)]
+					pair = tuple(name for name in names if name in ("runFirst", "runOther", "first", "other"))
+					counts[pair] = counts.get(pair, 0) + sample["values"][0]
+				if min(counts.get(("runFirst", "first"), 0), counts.get(("runOther", "other"), 0)) >= 50:
+					break
 		finally:
 			process.kill()
-	for sample in report["samples"]:
-		names = [frame[1].rpartition(".")[2] for frame in stack_of(report, sample)]
-		pair = tuple(name for name in names if name in ("runFirst", "runOther", "first", "other"))
-		counts[pair] = counts.get(pair, 0) + sample["values"][0]
 	check(min(counts.get(("runFirst", "first"), 0), counts.get(("runOther", "other"), 0)) >= 50, lambda: "too few: %r" % counts)
 	check(not {("runFirst", "other"), ("runOther", "first")} & set(counts), lambda: "a method has the name of another version's: %r" % counts)
 	return "%r" % counts
+
+
+def printed_by(pid):
+	"""{tid: [(name, line), ...] root to leaf} of all threads with Java code, by the VM's own word. Line 0: none."""
+	jcmd = shutil.which("jcmd")
+	if not jcmd:
+		skip("no jcmd")
+	done, threads, frames = run([jcmd, str(pid), "Thread.print"]), {}, []
+	check(done.code == 0, lambda: done.out + done.err)
+	for line in done.out.splitlines():
+		thread, frame = re.match(r'".*" .*\bnid=(\w+) ', line), re.match(r"\s+at ([^(]+)\((?:.*/)?(?:.*:(\d+)|.*)\)$", line)
+		if thread:
+			frames = threads.setdefault(int(thread[1], 0), [])
+		elif frame and is_shown(frame[1]):
+			frames.insert(0, (frame[1], int(frame[2] or 0)))
+	return {tid: frames for tid, frames in threads.items() if frames}
+
+
+def check_printed(java):
+	"""Threads that wait, whole; and those that spin, up to there."""
+	need_bpf()
+	folder, waits, nr, nr_marked, wrong = build(), {}, 0, 0, {}
+	with Spin(java, folder, [], SCENARIOS) as running:
+		told = told_by(running.process, len(SCENARIOS))
+		printed = printed_by(running.process.pid)
+		report = json.loads(sonde("wall", "--format", "json", "-U", "-F", 499, "-p", running.process.pid, 2, want=0).out)
+		check(printed_by(running.process.pid).keys() == printed.keys(), "other threads than before")
+	check(set(told) < set(printed), lambda: "threads are missing in %r" % sorted(printed))
+	for sample in report["samples"]:
+		want = printed.get(sample["tid"])
+		if not want:
+			continue
+		frames = stack_of(report, sample)
+		got = [(name, line) for kind, name, file, line in frames if kind == "java" and is_shown(name)]
+		if sample["tid"] in told:
+			root = [frame[0] for frame in want].index("JavaSpin.spin") # its line and what it calls change
+			want, got = want[:root], got[:root]
+			is_marked = any(frame[0] == "mark" for frame in frames[1:]) # the first one is the thread's state
+			nr, nr_marked = nr + 1, nr_marked + is_marked
+		else:
+			is_marked = False
+			waits[sample["tid"]] = True
+		if got != want and not is_marked:
+			difference = str(next((pair for pair in zip(got, want) if pair[0] != pair[1]), (len(got), len(want))))
+			wrong[difference] = wrong.get(difference, 0) + 1
+	check(nr - nr_marked >= 50 and len(waits) >= 3 and nr_marked <= 0.2 * nr, lambda: "of %d stacks %d are marked; threads that wait: %r" % (nr, nr_marked, waits))
+	check(not wrong, lambda: "of %d stacks, %d marked: %r" % (nr, nr_marked, wrong))
+	return "%d stacks of threads that run, %d marked; %d threads that wait" % (nr, nr_marked, len(waits))
+
+
+CHECKS = {"reloaded": check_reloaded, "printed": check_printed}
 
 
 def register(java, mode):
 	def check_it():
 		if not os.access(java, os.X_OK):
 			skip("no %s" % java)
-		return check_reloaded(java) if mode == "reloaded" else check_java(java, mode)
+		return CHECKS[mode](java) if mode in CHECKS else check_java(java, mode)
 	check_it.__name__ = "java_%s" % mode
 	test(check_it)
 
 
 if __name__ == "__main__":
 	for each in os.environ.get("SONDE_JAVAS", "/usr/bin/java").split(":"):
-		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted reloaded z shenandoah epsilon virtual").split():
+		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted reloaded printed z shenandoah epsilon virtual").split():
 			register(each, one)
 	run_tests()
