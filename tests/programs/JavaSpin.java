@@ -123,6 +123,16 @@ public class JavaSpin {
 		}
 	}
 
+	/* Most of its time is in the VM's own code, which copies. */
+	static void copies() {
+		byte[] from = new byte[30000], to = new byte[30000];
+		tell();
+		for (int n = 0;; n++) {
+			System.arraycopy(from, n & 7, to, n & 3, 29900 + (n & 15));
+			sink = c1(n);
+		}
+	}
+
 	static void recurse(int depth, double unused) {
 		if (depth == 0)
 			spin();
@@ -248,6 +258,7 @@ public class JavaSpin {
 		case "through_c": throughC(14); break;
 		case "virtual": virtual(() -> descend(40, () -> spin())); break;
 		case "resumed": virtual(() -> descend(40, () -> resume())); break;
+		case "copies": copies(); break;
 		case "compare": compare(); break;
 		case "handle": handle(); break;
 		case "monitor": monitor(); break;

@@ -526,7 +526,7 @@ static void remove_program(const char *root)
 }
 
 static const char *const one[] = { "spin", NULL };
-static const char *const few[] = { "spin", "mixed", "compare", "monitor", "deoptimized", "handle", NULL };
+static const char *const few[] = { "spin", "mixed", "compare", "monitor", "deoptimized", "handle", "copies", NULL };
 static uint32_t nr_javas;
 
 static void test_java(const char *root, const char *java)
