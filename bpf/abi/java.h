@@ -45,7 +45,7 @@ struct sonde_java {
 	__u64 interpreter_start, interpreter_end;
 	__u64 call_stub_return;    /* the return address of Java code that C++ called */
 	__u64 symbol_mask;         /* of a symbol's first 8 bytes: without the reference count */
-	__u64 continuation_return; /* likewise of a virtual thread's first frame (ContinuationEntry::_return_pc); 0: there are none */
+	__u64 continuation_return; /* the variable with that of a virtual thread's first frame (ContinuationEntry::_return_pc), or 0 */
 	struct sonde_java_entry entries[SONDE_JAVA_MAX_ENTRIES]; /* unused ones are zero */
 	__u32 entries_start, entries_end; /* all entries for methods, also those without a frame */
 	/* CodeBlob, with NONE where a version has the other form: an address or an offset */

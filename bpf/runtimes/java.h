@@ -74,10 +74,15 @@ static __always_inline int java_bare(struct walk *w, struct runtime_walk *r, con
 }
 
 /* What proves that code without a known frame returns to its caller: its instructions. */
-static __always_inline int java_by_code(struct walk *w, struct runtime_walk *r)
+static __always_inline int java_by_code(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
+	int found;
+
 	walk_note_lost(w);
-	return walk_emulate(w) == EMULATE_MOVED ? WALK_GOES_ON : java_torn(w, r);
+	found = walk_emulate(w);
+	if (found == EMULATE_LINKED)
+		return java_linked(w, r, j, 0);
+	return found == EMULATE_MOVED ? WALK_GOES_ON : java_torn(w, r);
 }
 
 /* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */
@@ -171,7 +176,7 @@ static __always_inline int java_interpreted(struct walk *w, struct runtime_walk 
 			enum java_leaf leaf = java_entry_leaf(j, off, &entry);
 
 			if (leaf == JAVA_LEAF_UNKNOWN)
-				return java_by_code(w, r);
+				return java_by_code(w, r, j);
 			if (leaf != JAVA_LEAF_WHOLE)
 				return java_entering(w, r, j, leaf);
 		}
@@ -259,32 +264,60 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 	case JAVA_LEAF_PUSHED:
 		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
 	default:
-		return java_by_code(w, r);
+		return java_by_code(w, r, j);
 	}
+}
+
+/* Exchanges a compiled frame for interpreted ones: first it looks at the compiled one, later it fills the new ones in, which say nothing
+ * before (Deoptimization::fetch_unroll_info, unpack_frames). */
+static __always_inline int java_exchanging(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
+{
+	int at = blob->frame_bytes > 0 ? java_sized(w, r, j, blob, 1) : java_torn(w, r);
+
+	return at == WALK_GOES_ON && java_is_interpreter(j, w->pc) ? java_torn(w, r) : at;
 }
 
 /* A virtual thread's last frame on the stack returns to a stub that brings back more from the heap. Its first frame is always on the stack,
  * above that one: the code that entered the continuation (ContinuationEntry). */
 static __always_inline int java_parked(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
-	if (!j->continuation_return || walk_after_call(ref_of(w), w->pc))
+	if (walk_after_call(ref_of(w), w->pc))
 		return java_linked(w, r, j, 0);
 	if (java_push(w, r, 0, SONDE_JAVA_PARKED, 0, 0))
 		return WALK_ENDED;
-	w->pc = j->continuation_return;
+	if (!j->continuation_return || read_user(w, &w->pc, 8, j->continuation_return) || !w->pc)
+		return java_torn(w, r);
 	return WALK_GOES_ON;
+}
+
+static __always_inline int java_in_adapter(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	__u32 word = java_adapter_leaf(ref_of(w));
+	struct java_removal removal;
+	__u64 pc = w->regs[JAVA_RAX], sp;
+
+	__builtin_memcpy(&removal, &word, sizeof(removal));
+	sp = removal.has_sp ? w->sp : w->regs[JAVA_R13];
+	if (removal.where == JAVA_LEAF_UNKNOWN || (removal.where == JAVA_LEAF_NONE && walk_peek(w, w->sp, &pc)) ||
+	    java_heap_of(j, pc) >= SONDE_JAVA_MAX_HEAPS) /* only Java's code calls it */
+		return java_torn(w, r);
+	return java_return(w, r, j, pc, sp + (removal.has_sp && removal.where == JAVA_LEAF_NONE ? 8 : 0), w->bp);
 }
 
 /* A stub that was interrupted. */
 static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
-	enum java_leaf leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(ref_of(w), blob->code_start);
+	enum java_leaf leaf;
+
+	if (blob->kind == JAVA_BLOB_ADAPTER && w->exact == WALK_EXACT)
+		return java_in_adapter(w, r, j);
+	leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(ref_of(w), blob->code_start);
 
 	if (leaf == JAVA_LEAF_WHOLE)
 		return java_linked(w, r, j, 0);
 	if (leaf != JAVA_LEAF_UNKNOWN)
 		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
-	return blob->kind == JAVA_BLOB_SAFEPOINT ? java_torn(w, r) : java_by_code(w, r);
+	return blob->kind == JAVA_BLOB_SAFEPOINT ? java_torn(w, r) : java_by_code(w, r, j);
 }
 
 static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
@@ -294,7 +327,9 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 	if (w->pc == j->call_stub_return)
 		return java_linked(w, r, j, 0);
 	if (w->exact == WALK_RETURN) {
-		if (blob->kind == JAVA_BLOB_DEOPTIMIZE) /* the frames above may just be made */
+		if (blob->kind == JAVA_BLOB_DEOPTIMIZE)
+			return java_exchanging(w, r, j, blob);
+		if (blob->kind == JAVA_BLOB_ADAPTER) /* it calls to have its caller's code changed, with all registers saved: rbp is the caller's */
 			return java_torn(w, r);
 		if (blob->frame_bytes > 0)
 			return java_sized(w, r, j, blob, 1);

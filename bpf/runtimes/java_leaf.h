@@ -278,3 +278,78 @@ WALK_FUNCTION __u32 java_interpreter_leaf(WALK_REF ref)
 		java_find_removal(w, &packed.removal);
 	return packed.word;
 }
+
+/* --- adapters between interpreted and compiled code -------------------------------------------------------------------------------------- */
+
+#define JAVA_RAX 0
+#define JAVA_ADAPTER_BYTES 72 /* that are looked at */
+#define JAVA_ADAPTER_BEFORE 8 /* of them before the pc */
+
+/* To compiled code: and rsp, -16; push rax; ...; jmp r11. The return address stays where it is, too; rax has it, r13 is the caller's sp. */
+static __always_inline void java_to_compiled(const struct walk *w, __u32 at, struct java_removal *removal)
+{
+	removal->where = java_code_word(w, at - 4) == 0xf0e48348 ? JAVA_LEAF_IN_REG : JAVA_LEAF_NONE;
+}
+
+/* To interpreted code, behind `pop rax`: [mov r13, rsp]; [sub rsp, x]; mov [rsp], rax; ...; jmp rcx. */
+static __always_inline void java_to_interpreted(const struct walk *w, __u32 at, struct java_removal *removal)
+{
+	removal->has_sp = java_code(w, at - 1) == 0x58 || java_code_word(w, at - 4) == 0xec8b4c58;
+	removal->where = removal->has_sp || java_code_word(w, at) == 0x24048948 ? JAVA_LEAF_IN_REG : JAVA_LEAF_NONE;
+}
+
+enum java_adapter { JAVA_ADAPTER_OTHER, JAVA_ADAPTER_RESTORES, JAVA_ADAPTER_BEFORE_POP, JAVA_ADAPTER_TO_COMPILED, JAVA_ADAPTER_TO_INTERPRETED };
+
+/* What an instruction of an adapter tells of those before it. Before `pop rax` nothing is on the stack, unless registers were saved for a
+ * call. */
+static __always_inline enum java_adapter java_adapter_at(const struct walk *w, __u32 at)
+{
+	__u32 op = java_code_word(w, at), first = op & 0xffffff;
+
+	/* add rsp, x; mov rsp, r13; pop r8 to r11; pop rcx; pop rax */
+	if (first == 0xc48148 || first == 0xc48348 || first == 0xe58b49 || (op & 0xfcff) == 0x5841 || (op & 0xffff) == 0x5859)
+		return JAVA_ADAPTER_RESTORES;
+	/* pop rax; cmp qword [rbx + x], 0; cmp rbx, 0; cmp r15, [r10 + x]; cmp byte [r15 + x], 0; mov r11, [r15 + x] */
+	if (op == 0xec8b4c58 || op == 0x00fb8348 || first == 0x7b8148 || first == 0x7b8348 || first == 0xba3b4d || first == 0x7f8041 ||
+	    first == 0x5f8b4d)
+		return JAVA_ADAPTER_BEFORE_POP;
+	if (first == 0xe3ff41) /* jmp r11 */
+		return JAVA_ADAPTER_TO_COMPILED;
+	return (op & 0xffff) == 0xe1ff ? JAVA_ADAPTER_TO_INTERPRETED : JAVA_ADAPTER_OTHER; /* jmp rcx */
+}
+
+static __always_inline void java_find_adapter(struct walk *w, struct java_removal *removal)
+{
+	enum java_adapter next = JAVA_ADAPTER_OTHER;
+
+	removal->ret_reg = JAVA_RAX;
+	removal->sp_reg = JAVA_R13;
+	WALK_ROLLED
+	for (__u32 at = JAVA_ADAPTER_BEFORE; at < JAVA_ADAPTER_BYTES; at++) {
+		next = java_adapter_at(w, at);
+		if (next != JAVA_ADAPTER_OTHER)
+			break;
+	}
+	if (next == JAVA_ADAPTER_BEFORE_POP) {
+		removal->where = JAVA_LEAF_NONE;
+		removal->has_sp = 1;
+	} else if (next == JAVA_ADAPTER_TO_COMPILED) {
+		java_to_compiled(w, JAVA_ADAPTER_BEFORE, removal);
+	} else if (next == JAVA_ADAPTER_TO_INTERPRETED) {
+		java_to_interpreted(w, JAVA_ADAPTER_BEFORE, removal);
+	}
+}
+
+/* Returns a struct java_removal; has_sp: sp is the caller's, but for the return address if that is on the stack. */
+WALK_FUNCTION __u32 java_adapter_leaf(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	union {
+		struct java_removal removal;
+		__u32 word;
+	} packed = { .removal = { .where = JAVA_LEAF_UNKNOWN } };
+
+	if (w && !read_user(w, w->emulation.line, JAVA_ADAPTER_BYTES + 8, w->pc - JAVA_ADAPTER_BEFORE))
+		java_find_adapter(w, &packed.removal);
+	return packed.word;
+}

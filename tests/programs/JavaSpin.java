@@ -35,6 +35,7 @@ public class JavaSpin {
 
 	static final Step[] STEPS = { new First(), new Second(), new Third() };
 	static final ReentrantLock OUTPUT = new ReentrantLock();
+	static final Object[] KEPT = new Object[4096];
 	static volatile int sink;
 
 	static native void callBack(Runnable work);
@@ -116,8 +117,20 @@ public class JavaSpin {
 
 	static void spin() {
 		tell();
-		for (int n = 0;; n++)
+		for (int n = 0;; n++) {
 			sink = c1(n);
+			KEPT[n >> 6 & 4095] = (n & 63) == 0 ? new int[n >> 6 & 63] : KEPT[n * 7 >> 6 & 4095];
+		}
+	}
+
+	/* Most of its time is in the VM's own code, which copies. */
+	static void copies() {
+		byte[] from = new byte[30000], to = new byte[30000];
+		tell();
+		for (int n = 0;; n++) {
+			System.arraycopy(from, n & 7, to, n & 3, 29900 + (n & 15));
+			sink = c1(n);
+		}
 	}
 
 	static void recurse(int depth, double unused) {
@@ -205,6 +218,36 @@ public class JavaSpin {
 			});
 	}
 
+	static void throughC(int depth) {
+		if (depth == 0)
+			spin();
+		else
+			descend(30, () -> sort(() -> throughC(depth - 1)));
+		sink++;
+	}
+
+	/* In a virtual thread (21 and newer); `work` may wait, which takes the thread off its carrier. By reflection, as this file is compiled for Java 8. */
+	static void virtual(Runnable work) throws Throwable {
+		String name = Thread.currentThread().getName();
+		Runnable named = () -> {
+			Thread.currentThread().setName(name);
+			work.run();
+		};
+		Thread thread = (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, named);
+		thread.join();
+	}
+
+	/* When it goes on, its first frames are still on the heap. */
+	static void resume() {
+		try {
+			Thread.sleep(20);
+		} catch (InterruptedException e) {
+			throw new RuntimeException(e);
+		}
+		spin();
+		sink++;
+	}
+
 	static void work(String name) throws Throwable {
 		switch (name) {
 		case "spin": spin(); break;
@@ -212,6 +255,10 @@ public class JavaSpin {
 		case "deep": recurse(1000, 0); break;
 		case "mixed": mixed(20); break;
 		case "sides": sides(20); break;
+		case "through_c": throughC(14); break;
+		case "virtual": virtual(() -> descend(40, () -> spin())); break;
+		case "resumed": virtual(() -> descend(40, () -> resume())); break;
+		case "copies": copies(); break;
 		case "compare": compare(); break;
 		case "handle": handle(); break;
 		case "monitor": monitor(); break;

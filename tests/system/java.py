@@ -1,19 +1,44 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Frames of HotSpot among the native ones: tests/programs/JavaSpin.java reports its threads' stacks. SONDE_JAVAS=path:path... selects the JVMs, SONDE_JAVA_MODES="c1 c2" how they run the
-programs; the default is the machine's own, and three ways (system/jit.py has code of both compilers)."""
+programs; the default is the machine's own, and some ways (system/jit.py has code of both compilers); tests/matrix/java.py runs all."""
 import json
 import os
+import re
 import shutil
 import subprocess
 
 from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, skip, sonde, test
 
-SCENARIOS = ["spin", "recursion", "mixed", "sides", "compare", "handle", "monitor", "deoptimized"]
+SCENARIOS = ["spin", "recursion", "mixed", "sides", "through_c", "compare", "handle", "monitor", "deoptimized", "copies"]
+FEW = ["mixed", "handle"]
 CHAIN = ["JavaSpin.c1", "JavaSpin.c2", "JavaSpin.c3", "JavaSpin.c4", "JavaSpin$", "JavaSpin.c5", "JavaSpin.c6", "JavaSpin.c7", "JavaSpin.c8", "JavaSpin.c9"]
 LIBRARY = ("java.lang.", "jdk.internal.")
 HIDDEN = ("java.lang.invoke.", "java.lang.Thread.runWith", "[stub: ") # Java's own stack traces leave these out, as they do "$$Lambda"
-MODES = {"default": [], "interpreted": ["-Xint"], "c1": ["-XX:TieredStopAtLevel=1"], "c2": ["-XX:-TieredCompilation"]}
+EXPERIMENTAL = ["-XX:+UnlockExperimentalVMOptions"] # some collectors are, in some versions
+# how Java is run: its options, and what it runs
+MODES = {
+	"default": ([], SCENARIOS),
+	"interpreted": (["-Xint"], SCENARIOS),
+	"c1": (["-XX:TieredStopAtLevel=1"], SCENARIOS),
+	"c2": (["-XX:-TieredCompilation"], SCENARIOS),
+	"frame_pointers": (["-XX:+PreserveFramePointer"], FEW),
+	# every other method of the chain is interpreted: much time in the adapters
+	"adapters": (["-XX:CompileCommand=quiet", *("-XX:CompileCommand=exclude,JavaSpin::%s" % name for name in ("c1", "c3", "c5", "c7", "c9"))], FEW),
+	"one_heap": (["-XX:-SegmentedCodeCache"], FEW),
+	"serial": (["-XX:+UseSerialGC"], FEW),
+	"parallel": (["-XX:+UseParallelGC"], FEW),
+	"g1": (["-XX:+UseG1GC"], FEW),
+	"z": ([*EXPERIMENTAL, "-XX:+UseZGC"], FEW),
+	"shenandoah": ([*EXPERIMENTAL, "-XX:+UseShenandoahGC"], FEW),
+	"epsilon": ([*EXPERIMENTAL, "-XX:+UseEpsilonGC", "-Xmx8g", "-Xlog:disable"], FEW),
+	"virtual": ([], ["virtual", "resumed"]),
+	"virtual_interpreted": (["-Xint"], ["virtual", "resumed"]),
+}
+# the root of a virtual thread's stack, in its carrier
+CARRIER = ["java.util.concurrent.ForkJoinWorkerThread.run", "java.util.concurrent.ForkJoinPool.runWorker", "java.lang.VirtualThread.runContinuation", "jdk.internal.vm.Continuation.run",
+	"jdk.internal.vm.Continuation.enterSpecial"]
+ON_HEAP = "[java: frames on the heap]"
 
 
 def build():
@@ -65,12 +90,37 @@ def stack_of(report, sample):
 	return frames
 
 
+def virtual_error(scenario, frames, want):
+	"""The same for a virtual thread, whose carrier's frames are below its own. Of one that waited, what it has not returned to is on the heap, and the mark says so."""
+	java = [frame for frame in frames if frame[0] in ("java", "mark")]
+	names, called = [frame[1] for frame in java], 0
+	for i, name in enumerate(names):
+		if called < len(CARRIER) and name == CARRIER[called]:
+			called, last = called + 1, i
+	if called < len(CARRIER):
+		return "no %s: %r" % (CARRIER[called], names[:16])
+	if scenario == "virtual":
+		while last < len(java) and names[last] != want[0][0]:
+			last += 1
+		return chain_error(java[last:], want)
+	at = names.index(ON_HEAP) if ON_HEAP in names else -1
+	if at != last + 1:
+		return "the mark is not above %s: %r" % (CARRIER[-1], names[:16])
+	above = [name for name in names[at + 1:] if is_shown(name)]
+	return chain_error(java[at + 1:], want[-1 - above.index(want[-1][0]):]) if want[-1][0] in above else "no %s" % want[-1][0]
+
+
+def is_shown(name):
+	"""In Java's own stack traces."""
+	return not name.startswith(HIDDEN) and "$$Lambda" not in name
+
+
 def chain_error(frames, want):
 	"""None when the frames of Java are what the thread reported, with the first few of CHAIN above."""
 	marks = [frame[1] for frame in frames if frame[0] == "mark"]
 	if marks:
 		return "mark: %s" % marks[0]
-	java = [frame[1:] for frame in frames if frame[0] == "java" and not frame[1].startswith(HIDDEN) and "$$Lambda" not in frame[1]]
+	java = [frame[1:] for frame in frames if frame[0] == "java" and is_shown(frame[1])]
 	if [frame[:2] for frame in java[:len(want)]] != [frame[:2] for frame in want]:
 		return "another stack: %r" % (next(((a, b) for a, b in zip(java, want) if a[:2] != b[:2]), "fewer frames"),)
 	wrong = next(((a, b) for a, b in zip(java[:len(want) - 1], want) if a[2] != b[2]), None)
@@ -97,31 +147,43 @@ def order_error(frames):
 
 
 def depth_error(scenario, frames):
-	"""None when the stack that changes sides is whole: 500 frames, and 40 changes between Java's and native ones."""
+	"""None when a stack that changes sides is whole: 500 frames, and so many changes between Java's and native ones."""
 	nr_changes = sum(before[0] != after[0] for before, after in zip(frames, frames[1:]))
-	if scenario == "sides" and (len(frames) < 500 or nr_changes < 40):
+	if len(frames) < 500 and scenario in ("sides", "through_c") or nr_changes < {"sides": 40, "through_c": 28}.get(scenario, 0):
 		return "%d frames, %d changes" % (len(frames), nr_changes)
 	return None
 
 
+def stack_error(scenario, frames, want):
+	if scenario in ("virtual", "resumed"):
+		return virtual_error(scenario, frames, want)
+	return chain_error(frames, want) or order_error(frames) or depth_error(scenario, frames)
+
+
 def check_java(java, mode):
 	need_bpf()
+	options, scenarios = MODES[mode]
+	refused = run([java, *options, "-version"])
+	if refused.code:
+		skip("%s: %s" % (java, (refused.out + refused.err).splitlines()[0]))
+	if "virtual" in scenarios and run([java, "--list-modules"]).out.split("java.base@")[-1][:2] < "21":
+		skip("%s has no virtual threads" % java)
 	folder, right, wrong = build(), {}, {}
-	with Spin(java, folder, MODES[mode], SCENARIOS) as running:
-		told = told_by(running.process, len(SCENARIOS))
+	with Spin(java, folder, options, scenarios) as running:
+		told = told_by(running.process, len(scenarios))
 		for _ in range(5):
-			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 999, "-p", running.process.pid, 2, want=0).out)
+			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 999, "-p", running.process.pid, 2 if scenarios is SCENARIOS else 1, want=0).out)
 			for sample in report["samples"]:
 				if sample["tid"] not in told:
 					continue # compilers, collectors
 				scenario, want = told[sample["tid"]]
 				frames = stack_of(report, sample)
-				error = chain_error(frames, want) or order_error(frames) or depth_error(scenario, frames)
+				error = stack_error(scenario, frames, want)
 				counts = wrong.setdefault(scenario, {}) if error else right
 				counts[error or scenario] = counts.get(error or scenario, 0) + sample["values"][0]
-			if len(right) == len(SCENARIOS) and min(right.values()) >= 50:
+			if len(right) == len(scenarios) and min(right.values()) >= 50:
 				break
-	for scenario in SCENARIOS:
+	for scenario in scenarios:
 		nr_right, nr_wrong = right.get(scenario, 0), sum(wrong.get(scenario, {}).values())
 		check(nr_right >= 50 and nr_wrong <= 0.02 * (nr_right + nr_wrong), lambda: "%s, %s: %d samples are right; wrong: %r" % (mode, scenario, nr_right, wrong.get(scenario)))
 	return " ".join("%s:%d" % each for each in right.items())
@@ -137,29 +199,83 @@ def check_reloaded(java):
 	check(done.code == 0, lambda: done.err)
 	with subprocess.Popen([java, "-Xint", "-XX:+UseSerialGC", "-Xmx32m", "-cp", folder, "JavaReload"], stdin=subprocess.DEVNULL) as process:
 		try:
-			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", process.pid, 4, want=0).out)
+			for _ in range(3):
+				report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", process.pid, 4, want=0).out)
+				for sample in report["samples"]:
+					names = [frame[1].rpartition(".")[2] for frame in stack_of(report, sample)]
+					pair = tuple(name for name in names if name in ("runFirst", "runOther", "first", "other"))
+					counts[pair] = counts.get(pair, 0) + sample["values"][0]
+				if min(counts.get(("runFirst", "first"), 0), counts.get(("runOther", "other"), 0)) >= 50:
+					break
 		finally:
 			process.kill()
-	for sample in report["samples"]:
-		names = [frame[1].rpartition(".")[2] for frame in stack_of(report, sample)]
-		pair = tuple(name for name in names if name in ("runFirst", "runOther", "first", "other"))
-		counts[pair] = counts.get(pair, 0) + sample["values"][0]
 	check(min(counts.get(("runFirst", "first"), 0), counts.get(("runOther", "other"), 0)) >= 50, lambda: "too few: %r" % counts)
 	check(not {("runFirst", "other"), ("runOther", "first")} & set(counts), lambda: "a method has the name of another version's: %r" % counts)
 	return "%r" % counts
+
+
+def printed_by(pid):
+	"""{tid: [(name, line), ...] root to leaf} of all threads with Java code, by the VM's own word. Line 0: none."""
+	jcmd = shutil.which("jcmd")
+	if not jcmd:
+		skip("no jcmd")
+	done, threads, frames = run([jcmd, str(pid), "Thread.print"]), {}, []
+	check(done.code == 0, lambda: done.out + done.err)
+	for line in done.out.splitlines():
+		thread, frame = re.match(r'".*" .*\bnid=(\w+) ', line), re.match(r"\s+at ([^(]+)\((?:.*/)?(?:.*:(\d+)|.*)\)$", line)
+		if thread:
+			frames = threads.setdefault(int(thread[1], 0), [])
+		elif frame and is_shown(frame[1]):
+			frames.insert(0, (frame[1], int(frame[2] or 0)))
+	return {tid: frames for tid, frames in threads.items() if frames}
+
+
+def check_printed(java):
+	"""Threads that wait, whole; and those that spin, up to there."""
+	need_bpf()
+	folder, waits, nr, nr_marked, wrong = build(), {}, 0, 0, {}
+	with Spin(java, folder, [], SCENARIOS) as running:
+		told = told_by(running.process, len(SCENARIOS))
+		printed = printed_by(running.process.pid)
+		report = json.loads(sonde("wall", "--format", "json", "-U", "-F", 499, "-p", running.process.pid, 2, want=0).out)
+		check(printed_by(running.process.pid).keys() == printed.keys(), "other threads than before")
+	check(set(told) < set(printed), lambda: "threads are missing in %r" % sorted(printed))
+	for sample in report["samples"]:
+		want = printed.get(sample["tid"])
+		if not want:
+			continue
+		frames = stack_of(report, sample)
+		got = [(name, line) for kind, name, file, line in frames if kind == "java" and is_shown(name)]
+		if sample["tid"] in told:
+			root = [frame[0] in ("JavaSpin.spin", "JavaSpin.copies") for frame in want].index(True) # its line and what it calls change
+			want, got = want[:root], got[:root]
+			is_marked = any(frame[0] == "mark" for frame in frames[1:]) # the first one is the thread's state
+			nr, nr_marked = nr + 1, nr_marked + is_marked
+		else:
+			is_marked = False
+			waits[sample["tid"]] = True
+		if got != want and not is_marked:
+			difference = str(next((pair for pair in zip(got, want) if pair[0] != pair[1]), (len(got), len(want))))
+			wrong[difference] = wrong.get(difference, 0) + 1
+	check(nr - nr_marked >= 50 and len(waits) >= 3 and nr_marked <= 0.2 * nr, lambda: "of %d stacks %d are marked; threads that wait: %r" % (nr, nr_marked, waits))
+	check(not wrong, lambda: "of %d stacks, %d marked: %r" % (nr, nr_marked, wrong))
+	return "%d stacks of threads that run, %d marked; %d threads that wait" % (nr, nr_marked, len(waits))
+
+
+CHECKS = {"reloaded": check_reloaded, "printed": check_printed}
 
 
 def register(java, mode):
 	def check_it():
 		if not os.access(java, os.X_OK):
 			skip("no %s" % java)
-		return check_reloaded(java) if mode == "reloaded" else check_java(java, mode)
+		return CHECKS[mode](java) if mode in CHECKS else check_java(java, mode)
 	check_it.__name__ = "java_%s" % mode
 	test(check_it)
 
 
 if __name__ == "__main__":
 	for each in os.environ.get("SONDE_JAVAS", "/usr/bin/java").split(":"):
-		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted reloaded").split():
+		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted adapters reloaded printed z shenandoah epsilon virtual").split():
 			register(each, one)
 	run_tests()

@@ -9,6 +9,7 @@
 #include <elf.h>
 
 #include "elf/dynamic_symbol.h"
+#include "elf/symbol_value.h"
 #include "runtime/java/java_names.h"
 #include "runtime/java/java_vm.h"
 #include "runtime/runtime.h"
@@ -16,6 +17,8 @@
 #define OLDEST 8
 #define NEWEST 25
 #define MAX_RODATA_BYTES (64 << 20)
+#define FIRST_WITH_CONTINUATIONS 21
+#define CONTINUATION_RETURN "_ZN17ContinuationEntry10_return_pcE" /* in the tables since 24 or so */
 #define VERSION_TEXT " JRE (" /* VM_Version::internal_vm_info_string: "... for linux-amd64 JRE (17.0.15+6), built on ..." */
 
 static int unsupported(struct runtime_image *image, const char *why)
@@ -108,6 +111,8 @@ static int java_examine(const struct elf_file *elf, struct runtime_image *ret_im
 	if (err == -ENOMEM)
 		return err;
 	java->major = image.version[0];
+	if (java->major >= FIRST_WITH_CONTINUATIONS && symbol_value(elf, CONTINUATION_RETURN, NULL, &java->continuation_return) == -ENOMEM)
+		return -ENOMEM;
 	image.known.process.root.kind = SONDE_TLS_NONE;
 	if (elf_file_machine(elf) != EM_X86_64)
 		unsupported(&image, "not known on this machine");

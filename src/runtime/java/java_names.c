@@ -88,8 +88,10 @@ static int find_scope(const struct nmethod *nmethod, const struct runtime_memory
 
 	*ret_scope = 0;
 	nr = (end - first) / sizeof(descs[0]);
-	if (end < first || !nr || nr > MAX_PC_DESCS)
+	if (end < first || nr > MAX_PC_DESCS)
 		return -EBADMSG;
+	if (!nr) /* a native method's code that the VM itself generates, as Continuation.enterSpecial's */
+		return 0;
 	high = nr;
 	while (high - low > PC_DESCS_STEP) { /* they are sorted; that one is in [low, high) */
 		uint32_t middle = low + (high - low) / 2;

@@ -317,7 +317,7 @@ static void take_layout(const struct found *found, uint64_t major, struct java_l
 		.symbol_body = offset_of(found, SYMBOL_BODY),
 		.scopes_data_is_address = found->has[SCOPES_ADDRESS],
 		.is_sparse = major >= 20,
-		.last_live_state = major >= 9 && major < 21 ? 2 : 1, /* not_entrant; from 9 to 20 behind not_used (compiledMethod.hpp) */
+		.last_live_state = major >= 9 ? 2 : 1, /* not_entrant; from 9 on behind not_used (compiledMethod.hpp) */
 	};
 }
 
@@ -440,8 +440,10 @@ int java_vm_read(const struct java_image *image, uint64_t load_bias, const struc
 	java->symbol_mask = process.layout.symbol_length == 0 ? ~0xffff0000ULL : ~0xffffULL;
 	if (read_u64(memory, found->fields[CALL_STUB_RETURN], &java->call_stub_return) || !java->call_stub_return)
 		return -EAGAIN;
-	if (found->has[CONTINUATION_RETURN] && read_u64(memory, found->fields[CONTINUATION_RETURN], &java->continuation_return))
-		return -EAGAIN;
+	if (found->has[CONTINUATION_RETURN])
+		java->continuation_return = found->fields[CONTINUATION_RETURN];
+	else if (image->continuation_return)
+		java->continuation_return = load_bias + image->continuation_return;
 	err = read_heaps(found, memory, java);
 	if (!err)
 		err = read_interpreter(found, memory, diag, java);

@@ -13,6 +13,7 @@
 struct java_image {
 	uint64_t structs, types;                 /* the variables gHotSpotVMStructs and gHotSpotVMTypes */
 	uint64_t structs_stride, types_stride;   /* likewise, of their entries' sizes */
+	uint64_t continuation_return;            /* the variable ContinuationEntry::_return_pc; 0: not known */
 	uint64_t major;                          /* 8, 11, ... */
 };
 
