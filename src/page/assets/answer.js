@@ -26,7 +26,11 @@ class Answer {
 
 		if (!parts.length && !before)
 			return;
+		if (this.holder.firstChild)
+			this.holder.append('; ');
 		for (const { text, title, does } of parts) {
+			if (line.querySelector('button'))
+				line.append(', ');
 			const button = element('button', short(text), 'part');
 
 			button.type = 'button';

@@ -30,7 +30,7 @@ class Report {
 			return profile.sides.map(({ name }) => name).join(' → ');
 		if (profile.hasKind('running', 'blocked'))
 			return 'all time of the threads';
-		if (account.waits && profile.valueTypes.some(({ type }) => type === 'waits'))
+		if (profile.valueTypes.some(({ type }) => type === 'waits'))
 			return 'time blocked';
 		return account.event && [account.event, rate].filter(Boolean).join(' at ');
 	}

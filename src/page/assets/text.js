@@ -20,7 +20,7 @@ function without(name, open, close) {
 	let kept = '', depth = 0;
 
 	for (let i = 0; i < name.length; i++) {
-		const isOpen = name[i] === open && (depth || (kept && /[\w$>\]]$/.test(kept) && !/operator.?$/.test(kept)));
+		const isOpen = name[i] === open && (depth || (kept && /[\w$>\])]$/.test(kept) && !/operator.?$/.test(kept)));
 
 		depth += isOpen ? 1 : 0;
 		kept += depth ? '' : name[i];
