@@ -20,10 +20,16 @@ import runtimes_list
 HEADER = pathlib.Path(__file__).resolve().parent.parent / runtimes_list.LIST
 
 
+def without_comments(text):
+    """The page is part of every report: lines of comments and indentation stay in the sources."""
+    text = re.sub(r"^[ \t]*(//.*|/\*[^\n]*\*/)\n", "", text, flags=re.M)
+    return re.sub(r"^[ \t]+", "", text, flags=re.M)
+
+
 def inline(page, folder, tag, hashes, used, kinds):
     def element(match):
         used.append(folder / match.group(1))
-        text = used[-1].read_text(encoding="utf-8").replace("@runtimes@", kinds)
+        text = without_comments(used[-1].read_text(encoding="utf-8")).replace("@runtimes@", kinds)
         if f"</{tag}" in text.lower() or "<!--" in text:
             sys.exit(f"{match.group(1)} would end its element")
         hashes.append("'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'")

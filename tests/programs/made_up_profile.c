@@ -402,6 +402,8 @@ struct profile *made_up_diff_profile(uint32_t nr_stacks)
 			return NULL;
 	}
 	close_account(profile_account(profile));
+	profile_account(profile)->sides[0] = (struct account_side){ "monday.json", (uint64_t)before * 2, (uint64_t)before * 2 };
+	profile_account(profile)->sides[1] = (struct account_side){ "tuesday.json", (uint64_t)before, (uint64_t)before };
 	return MOVE(profile);
 }
 
@@ -556,4 +558,41 @@ struct profile *made_up_waits_profile(void)
 	histogram_add(&length.histogram, 0, 90);
 	histogram_add(&length.histogram, 2, 9);
 	return profile_histogram(profile, &length) == PROFILE_NONE ? NULL : MOVE(profile);
+}
+
+static const struct place on_cpu[] = { NATIVE("spin", WORKER, 0x401104), NATIVE("main", WORKER, 0x401306), MARK("[on-cpu]", FRAME_MARK), END };
+static const struct place runnable[] = { NATIVE("main", WORKER, 0x401306), MARK("[runnable]", FRAME_MARK), END };
+static const struct place in_futex[] = { NATIVE("__lll_lock_wait", LIBC, LIBC_PC + 0x8a001), NATIVE("main", WORKER, 0x401306),
+					 MARK("[blocked: futex]", FRAME_MARK), END };
+static const struct place in_sleep[] = { MARK("[truncated]", FRAME_MARK), MARK("[blocked: sleep]", FRAME_MARK), END };
+
+/* Counts are milliseconds. Three threads wait throughout. */
+static const struct made_up_sample walls[] = {
+	{ "server", on_cpu, NULL, 900, 900, 0, 1000 },     { "server", runnable, NULL, 900, 900, 0, 500 },
+	{ "server", in_futex, NULL, 900, 900, 0, 8500 },   { "worker-1", on_cpu, NULL, 900, 901, 0, 4000 },
+	{ "worker-1", in_sleep, NULL, 900, 901, 0, 6000 }, { "pool", in_futex, NULL, 900, 902, 0, 10000 },
+	{ "pool", in_futex, NULL, 900, 903, 0, 10000 },    { "pool", in_sleep, NULL, 900, 904, 0, 10000 },
+};
+
+struct profile *made_up_wall_profile(void)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+
+	if (!profile)
+		return NULL;
+	fill_account(profile_account(profile));
+	profile_account(profile)->has_waits = true;
+	profile_set_value_types(profile, (struct profile_value_type[]){
+		{ profile_string(profile, "wall"), profile_string(profile, "nanoseconds"), VALUE_SUM } }, 1, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(walls); i++) {
+		const struct made_up_sample *from = &walls[i];
+		struct profile_sample sample = { .tgid = from->tgid, .tid = from->tid, .cpu = PROFILE_NONE, .kernel_stack = PROFILE_NONE,
+						 .values = { (int64_t)from->count * 1000000 } };
+
+		sample.user_stack = add_stack(profile, from->user);
+		sample.comm = profile_string(profile, from->comm);
+		if (profile_add(profile, &sample))
+			return NULL;
+	}
+	return MOVE(profile);
 }

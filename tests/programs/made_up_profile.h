@@ -18,3 +18,5 @@ struct profile *made_up_heap_profile(void);
 /* Waits: count, time, shortest, longest. Marks say what was waited for. Histograms of all, of a process, of each stack, and one of
  * another scale. */
 struct profile *made_up_waits_profile(void);
+/* All time of five threads of one process, by its states; three of them wait throughout. */
+struct profile *made_up_wall_profile(void);

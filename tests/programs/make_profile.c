@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* make_profile DIRECTORY [threads | heap | STACKS [timed|diff]]: writes a made-up profile in every format (profile.text, profile.pprof,
+/* make_profile DIRECTORY [threads | heap | waits | wall | STACKS [timed|diff]]: writes a made-up profile in every format (profile.text, profile.pprof,
  * ...) as input for foreign readers. By default the small hostile one; with STACKS one of about that many stacks, with times or as a
  * difference; or one of the others. Needs no BPF and no privileges. */
 #include <errno.h>
@@ -68,6 +68,10 @@ static struct profile *make(const char *stacks, const char *extra)
 		return made_up_threads_profile();
 	if (!strcmp(stacks, "heap"))
 		return made_up_heap_profile();
+	if (!strcmp(stacks, "waits"))
+		return made_up_waits_profile();
+	if (!strcmp(stacks, "wall"))
+		return made_up_wall_profile();
 	if (number_u64(stacks, MAX_STACKS, &nr_stacks))
 		return NULL;
 	if (!extra)
@@ -82,7 +86,7 @@ int main(int argc, char **argv)
 	CLEANUP(profile_freep) struct profile *profile = NULL;
 
 	if (argc < 2 || argc > 4) {
-		fprintf(stderr, "usage: make_profile DIRECTORY [threads | heap | STACKS [timed|diff]]\n");
+		fprintf(stderr, "usage: make_profile DIRECTORY [threads | heap | waits | wall | STACKS [timed|diff]]\n");
 		return 2;
 	}
 	profile = make(argv[2], argc > 3 ? argv[3] : NULL);

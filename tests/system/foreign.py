@@ -18,7 +18,7 @@ PLAYWRIGHT = "1.58.2" # the last that runs on Debian 12's Node.js 18
 PROFILES = {
 	"small": [], "big": ["1000"], # for every reader
 	"threads": ["threads"], "heap": ["heap"], # times and labels; several values
-	"huge": ["20000"], "empty": ["0"], "timed": ["1980", "timed"], "diff": ["3000", "diff"], # for the viewer: the largest that a browser must handle, ...
+	"huge": ["20000"], "empty": ["0"], "timed": ["1980", "timed"], "diff": ["3000", "diff"], "waits": ["waits"], "wall": ["wall"], # for the viewer: the largest that a browser must handle, ...
 }
 
 

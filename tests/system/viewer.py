@@ -20,12 +20,12 @@ def drive(script, *profiles):
 
 @test
 def what_it_shows():
-	return drive("viewer_shows.mjs", "small", "empty", "diff")
+	return drive("viewer_shows.mjs", "small", "empty", "diff", "waits", "wall")
 
 
 @test
 def what_it_does():
-	return drive("viewer_does.mjs", "small", "timed", "diff")
+	return drive("viewer_does.mjs", "small", "timed", "diff", "waits", "wall")
 
 
 @test

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every control, with the mouse and with keys. viewer_does.mjs SMALL.html TIMED.html DIFF.html, which are make_profile's.
+// Every control, with the mouse and with keys. viewer_does.mjs SMALL.html TIMED.html DIFF.html WAITS.html WALL.html, which are make_profile's.
 import { strict as assert } from 'node:assert';
+import { pathToFileURL } from 'node:url';
 import { all, browser, check, click, colour, open, pages, place, selected, settled, tab, text, zoomed } from './viewer_tab.mjs';
 
-const [small, timed, diff] = pages;
+const [small, timed, diff, waits, wall] = pages;
 const press = async (...keys) => {
 	for (const key of keys)
 		await tab.keyboard.press(key);
@@ -75,6 +76,218 @@ await all(async () => {
 		assert.ok((await inSight())[1] - (await inSight())[0] < (moved[1] - moved[0]) * 0.6);
 		await press('-', '-', '-', '-');
 		assert.deepEqual(await inSight(), [0, 128]);
+	});
+	await check('the arrow keys work at once, and what is under the pointer goes with scrolling', async () => {
+		await open(small);
+		await press('ArrowUp');
+		assert.equal(await selected(), 'all');
+		await press('ArrowUp');
+		assert.equal(await selected(), 'worker');
+		await tab.evaluate(() => document.activeElement.blur());
+		await open(diff); // tall
+		const box = await tab.locator('#graph canvas').first().boundingBox();
+
+		await tab.mouse.move(box.x + 60, box.y + box.height - 30);
+		assert.ok(await tab.isVisible('#tip'));
+		await tab.evaluate(() => viewer.graph.scroller.dispatchEvent(new Event('scroll')));
+		await tab.waitForFunction(() => document.getElementById('tip').hidden);
+		await open(small);
+	});
+	await check('each part of the answer shows what it speaks of', async () => {
+		const part = text => tab.locator('#answer button', { hasText: text }).first();
+		const answer = await text('answer');
+
+		assert.match(answer, /^\d+ % \w+.*in the kernel.*most in /);
+		const share = Number(answer.match(/^(\d+) %/)[1]);
+
+		await tab.locator('#answer button').first().click();
+		assert.equal(Math.round(100 * await total() / 128), share);
+		await press('x');
+		await part('in the kernel').click();
+		assert.match(await text('chips'), /only with kernel/);
+		const kernel = await total();
+
+		assert.equal(Math.round(100 * kernel / 128), Number(answer.match(/(\d+) % in the kernel/)[1]));
+		await press('x');
+		assert.equal(await total(), 128);
+		await part('most in').or(tab.locator('#answer .sentence', { hasText: 'most in' }).locator('button')).click();
+		assert.ok(answer.includes(`most in ${await selected()}`), answer);
+		await press('Escape');
+	});
+	await check('stacks are focused, hidden, merged, closed and rid of recursion by keys, and a chip takes it back', async () => {
+		const self = name => tab.evaluate(name => functionsOf(viewer.tree).filter(row => viewer.profile.frameName[row.frame] === name).reduce((sum, row) => sum + row.self, 0), name);
+		const has = name => tab.evaluate(name => functionsOf(viewer.tree).some(row => viewer.profile.frameName[row.frame] === name), name);
+		const off = async () => {
+			await tab.locator('#chips button').first().click();
+			assert.equal(await total(), 128);
+			assert.equal(await tab.locator('#chips button').count(), 0);
+			await press('Escape');
+		};
+
+		await open(small);
+		for (const [key, sum] of [['f', 10], ['h', 118]]) {
+			await click('load');
+			await press(key);
+			assert.equal(await total(), sum, key);
+			await off();
+		}
+		await click('__read');
+		const own = await self('load');
+
+		await press('m');
+		assert.ok(!await has('__read'));
+		assert.equal(await total(), 128);
+		assert.equal(await self('load'), own); // its calls in the kernel stay
+		await off();
+		await click('load');
+		await press('d');
+		assert.equal(await self('load'), 10);
+		await off();
+		await click('recurse(int)');
+		const depths = () => tab.evaluate(() => Math.max(...[...viewer.tree.frame.keys()].filter(node => viewer.tree.name(node) === 'recurse(int)' && viewer.tree.width[node]).map(node => viewer.tree.depth[node])));
+		const deep = await depths();
+
+		await press('u');
+		assert.ok(await depths() < deep, `${await depths()} ${deep}`);
+		assert.equal(await self('recurse(int)'), 6);
+		await off();
+	});
+	await check('a menu has all that can be done with a frame, by mouse and by keys', async () => {
+		const { x, y } = await place('load');
+
+		await tab.mouse.click(x, y, { button: 'right' });
+		assert.ok(await tab.isVisible('#menu'));
+		assert.match(await text('menu'), /Zoom.*Only stacks with it.*Hide.*Merge.*Close.*recursion.*worker.*Invert.*Copy/);
+		await tab.keyboard.press('Escape');
+		assert.ok(await tab.isHidden('#menu'));
+		await tab.focus('#graph .scroller');
+		await tab.keyboard.press('ContextMenu');
+		await tab.waitForFunction(() => document.activeElement.closest('#menu'));
+		await press('ArrowDown', 'ArrowDown', 'ArrowDown');
+		assert.match(await tab.evaluate(() => document.activeElement.textContent), /^Hide stacks with it/);
+		await press('Enter');
+		assert.equal(await total(), 118);
+		assert.match(await text('chips'), /without load/);
+		await press('x');
+	});
+	await check('inverted, what runs comes first and its callers follow; the sums stay', async () => {
+		await tab.click('#invert');
+		assert.equal(await tab.evaluate(() => viewer.graph.tree.total[0]), 128);
+		const first = await tab.evaluate(() => viewer.graph.tree.children(0).map(node => [viewer.graph.tree.name(node), viewer.graph.tree.total[node]])), own = await tab.evaluate(() =>
+			functionsOf(viewer.tree).filter(row => row.self).map(row => [viewer.profile.frameName[row.frame], row.self]));
+
+		for (const [name, sum] of own)
+			assert.ok(first.some(([other, total]) => other === name && total === sum), `${name} ${sum}`);
+		await press('v');
+		assert.equal(await tab.getAttribute('#invert', 'aria-pressed'), 'false');
+	});
+	await check('what is shown is in the URL: Back leads back, and another tab opens at the same place', async () => {
+		await open(small);
+		await click('load');
+		await press('h');
+		await tab.fill('#search', 'main');
+		await tab.click('#tab-table');
+		await tab.waitForFunction(() => location.hash.includes('q=main') && location.hash.includes('v=table'));
+		const url = tab.url(), other = await browser.newPage();
+
+		await other.goto(url);
+		await other.waitForFunction(() => viewer.tree.total[0] === 118);
+		assert.equal(await other.inputValue('#search'), 'main');
+		assert.ok(await other.isVisible('#view-table'));
+		assert.match(await other.textContent('#chips'), /without load/);
+		await other.close();
+		await tab.goBack();
+		await tab.waitForFunction(() => viewer.view === 'graph');
+		await tab.goBack();
+		await tab.waitForFunction(() => viewer.tree.total[0] === 118 && !document.getElementById('search').value);
+		await tab.goBack();
+		await tab.waitForFunction(() => viewer.tree.total[0] === 128);
+		await comesBackTo('load');
+		await tab.goForward();
+		await tab.waitForFunction(() => viewer.tree.total[0] === 118);
+		await open(small);
+	});
+	await check('a forged hash does no harm', async () => {
+		for (const hash of ['c=focus-frame-99999999.__proto__-frame-1.hide-kind--1.focus-module-NaN', 'graph=99999999_5_-1_1e99', 'off=0-99999999999&k=4.77', 't=5-1-2', 'v=constructor&w=77&f=1e9&by=__proto__',
+			'q=' + '('.repeat(500) + '&p=1', 'graph=%00&sandwich=<script>', 'v=sandwich&callers=7_7&f=-3']) {
+			await tab.goto('about:blank');
+			await tab.goto(`${pathToFileURL(small).href}#${hash}`);
+			await tab.waitForFunction(() => viewer.tree && viewer.tree.nr > 5);
+			await settled();
+		}
+		await tab.goto('about:blank');
+		await open(small);
+	});
+	await check('on a wide window the table is beside the graph, and leads to it', async () => {
+		await tab.setViewportSize({ width: 1440, height: 900 });
+		await tab.waitForFunction(() => document.querySelectorAll('#table tr[data-row]').length > 5);
+		assert.ok(await tab.isVisible('#view-graph') && await tab.isVisible('#view-table'));
+		await tab.locator('#table tr[data-row="1"]').click();
+		assert.equal(await selected(), await tab.evaluate(() => viewer.table.rows[1].name));
+		await tab.setViewportSize({ width: 1280, height: 720 });
+		await tab.waitForFunction(() => document.getElementById('view-table').hidden);
+		await press('Escape');
+	});
+	await check('the call tree opens and closes by keys, and leads to the graph', async () => {
+		await open(small);
+		await press('4');
+		const row = () => tab.evaluate(() => document.getElementById(document.getElementById('calls').getAttribute('aria-activedescendant')).querySelector('.col-name').textContent);
+		const expanded = () => tab.evaluate(() => document.getElementById(document.getElementById('calls').getAttribute('aria-activedescendant')).getAttribute('aria-expanded'));
+
+		assert.match(await row(), /all$/);
+		await press('ArrowDown');
+		assert.match(await row(), /worker$/);
+		const isOpen = await expanded();
+
+		await press(isOpen === 'true' ? 'ArrowLeft' : 'ArrowRight');
+		assert.notEqual(await expanded(), isOpen);
+		if (isOpen === 'true')
+			await press('ArrowRight');
+		await press('ArrowDown');
+		const name = (await row()).replace(/^[▾▸]/, '');
+
+		await press('Enter');
+		assert.equal(await selected(), name);
+		assert.ok(await tab.isVisible('#view-graph'));
+		await press('Escape');
+	});
+	await check('a graph taller than the window has a map, which leads elsewhere', async () => {
+		assert.ok(await tab.isHidden('#graph .minimap') === await tab.evaluate(() => viewer.graph.painter.full <= viewer.graph.painter.height + ROW));
+		await tab.setViewportSize({ width: 1280, height: 430 });
+		await tab.waitForFunction(() => document.querySelector('#graph').classList.contains('tall'));
+		const box = await tab.locator('#graph .minimap').boundingBox(), top = () => tab.evaluate(() => viewer.graph.scroller.scrollTop);
+
+		await tab.mouse.click(box.x + 20, box.y + 3);
+		await tab.waitForFunction(() => viewer.graph.scroller.scrollTop === 0);
+		await tab.mouse.click(box.x + 20, box.y + box.height - 3);
+		await tab.waitForFunction(() => viewer.graph.scroller.scrollTop > 0);
+		assert.ok(await top() > 0);
+		assert.ok(await tab.evaluate(() => new Set(viewer.graph.minimap.canvas.getContext('2d').getImageData(0, 0, 40, 60).data).size) > 3, 'something is drawn');
+		await tab.setViewportSize({ width: 1280, height: 720 });
+	});
+	await check('colours by file and package', async () => {
+		await settled();
+		const kind = await colour('vfs_read'), own = await colour('spin');
+
+		await tab.selectOption('#colour', 'module');
+		await settled();
+		assert.notEqual(await colour('spin'), own);
+		assert.equal(await colour('spin'), await colour('work')); // of one file
+		await tab.selectOption('#colour', 'kind');
+		await settled();
+		assert.equal(await colour('vfs_read'), kind);
+	});
+	await check('waits and states: a part of the answer leaves only its stacks', async () => {
+		await open(wall);
+		await tab.locator('#answer button', { hasText: 'futex' }).click();
+		assert.equal(await total(), 28.5e9);
+		await press('x');
+		await tab.locator('#answer button', { hasText: 'running' }).click();
+		assert.equal(await total(), 5e9);
+		await open(waits);
+		await tab.locator('#answer button', { hasText: 'futex' }).click();
+		assert.ok(await total() < await tab.evaluate(() => viewer.whole) && await total() > 0);
+		await open(small);
 	});
 	await check('search marks what matches and tells its share, nested matches once', async () => {
 		const before = await colour('kthread');
@@ -279,6 +492,20 @@ await all(async () => {
 		assert.ok(Math.abs(from - 5) < 0.1 && Math.abs(to - 9) < 0.1, `${from} ${to}`);
 		await tab.click('#range-clear');
 		await tab.waitForFunction(() => viewer.tree.total[0] === 1980);
+	});
+	await check('the time line is by program, its bars are by kind, and the pointer tells values', async () => {
+		assert.equal(await tab.inputValue('#timeline select'), 'process');
+		const sums = await tab.evaluate(() => viewer.timeline.strips.map(({ kinds, sum }) => [kinds.reduce((all, bins) => all + (bins ? bins.reduce((a, b) => a + b) : 0), 0), sum]));
+
+		for (const [stacked, sum] of sums)
+			assert.equal(stacked, sum);
+		assert.ok(await tab.evaluate(() => viewer.timeline.strips[0].kinds.filter(Boolean).length > 1));
+		const box = await tab.locator('#timeline canvas').boundingBox();
+
+		await tab.mouse.move(box.x + 400, box.y + 30);
+		assert.match(await text('tip'), /^\S+.* to .*: [\d,]+ samples?; [\d,]+ samples in all/);
+		await tab.mouse.move(0, 0);
+		assert.ok(await tab.isHidden('#tip'));
 	});
 	await check('the ends of the range move with keys', async () => {
 		const begin = tab.locator('#timeline [role=slider]').first();

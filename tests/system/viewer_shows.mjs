@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page says and how it looks. viewer_shows.mjs SMALL.html EMPTY.html DIFF.html, which are make_profile's.
+// What the page says and how it looks. viewer_shows.mjs SMALL.html EMPTY.html DIFF.html WAITS.html WALL.html, which are make_profile's.
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
-import { all, browser, check, colour, open, pages, place, settled, tab, text } from './viewer_tab.mjs';
+import { all, browser, check, click, colour, open, pages, place, settled, tab, text, totalsOf } from './viewer_tab.mjs';
 
-const [small, empty, diff] = pages;
+const [small, empty, diff, waits, wall] = pages;
 const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/;
 
 // The small profile with another name for its function "spin", given to the page as another source would give it.
@@ -200,6 +200,167 @@ await all(async () => {
 		assert.deepEqual(changes, changes.slice().sort((a, b) => b - a));
 		assert.ok(await tab.evaluate(() => viewer.table.rows.slice(0, 20).some(row => row.change < 0) && viewer.table.rows.slice(0, 20).some(row => row.change > 0)));
 		assert.match(await tab.innerText('#table thead'), /Change[\s\S]*Self before[\s\S]*Self after/);
+	});
+	await check('a difference has the names of both files, true counts, and the greatest changes in words', async () => {
+		await open(diff);
+		assert.match(await text('title'), /monday\.json → tuesday\.json$/);
+		const [before, after] = (await text('facts')).match(/before ([\d,]+) samples, after ([\d,]+) samples/).slice(1).map(nr => Number(nr.replaceAll(',', '')));
+
+		assert.equal(before, 2 * after); // the page's own numbers are scaled to the same sum
+		assert.match(await text('answer'), /^changed most: [+−]\d+\.\d \S/);
+		const { x, y } = await place('python3');
+
+		await tab.mouse.move(x, y);
+		const shown = (await text('tip')).match(/before ([\d,]+) samples, ([\d.]+) %/);
+
+		assert.ok(Math.abs(Number(shown[1].replaceAll(',', '')) / before - Number(shown[2]) / 100) < 0.001, shown[0]);
+	});
+	await check('a change within the noise of counts is grey, in the graph and in the table', async () => {
+		await tab.evaluate(() => {
+			const data = JSON.parse(document.getElementById('profile').textContent);
+
+			data.account.sides.forEach(side => side.nr_samples = 20);
+			viewer.load(data);
+		});
+		await settled();
+		assert.equal(await tab.evaluate(() => viewer.tree.isNoise(viewer.tree.children(0)[0])), true);
+		assert.equal(await tab.evaluate(() => String(viewer.graph.painter.fillOf(viewer.tree.children(0)[0]))), await tab.evaluate(() => String(THEMES.light.same)));
+		assert.match(await text('answer'), /nothing changed beyond noise/);
+		await tab.click('#tab-table');
+		assert.match(await tab.innerText('#table tr[data-row="0"] .noise >> nth=0'), /~$/);
+		await open(diff);
+		assert.equal(await tab.evaluate(() => viewer.tree.isNoise(viewer.tree.children(0)[0])), false);
+	});
+	await check('every label has a contrast of 4.5, in both schemes', async () => {
+		for (const page of [small, diff, wall]) {
+			for (const scheme of ['light', 'dark']) {
+				await open(page, scheme);
+				const worst = await tab.evaluate(() => {
+					const light = rgb => rgb.map(value => value / 255).map(value => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
+						.reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
+					const { painter, tree } = viewer.graph, fills = Array.from(tree.frame, (_, node) => painter.fillOf(node));
+
+					for (const faint of fills.slice())
+						fills.push(mix(faint, painter.theme.faint, 0.62));
+					return Math.min(...fills.map(fill => {
+						const [a, b] = [light(fill), inkOn(fill) === '#ffffff' ? 1 : 0].sort((a, b) => b - a);
+
+						return (a + 0.05) / (b + 0.05);
+					}));
+				});
+
+				assert.ok(worst >= 4.5, `${scheme}: ${worst}`);
+				const texts = await tab.evaluate(() => ['.soft', '#facts', '#more', '.grown', '.shrunk', '.noise', '.part'].map(which => document.querySelector(which)).filter(Boolean).map(one => {
+					const rgb = text => text.match(/[\d.]+/g).map(Number);
+					let under = one;
+
+					while (rgb(getComputedStyle(under).backgroundColor)[3] === 0)
+						under = under.parentElement;
+					const [a, b] = [getComputedStyle(one).color, getComputedStyle(under).backgroundColor].map(text => luminance(rgb(text).slice(0, 3))).sort((a, b) => b - a);
+
+					return [one.id || one.className, (a + 0.05) / (b + 0.05)];
+				}));
+
+				for (const [which, contrast] of texts)
+					assert.ok(contrast >= 4.5, `${scheme} ${which}: ${contrast}`);
+			}
+		}
+	});
+	await check('all time: the answer tells states and waits, each with a colour of its own, and none is a cut stack', async () => {
+		await open(wall);
+		assert.equal(await text('title'), 'made-up: all time of the threads');
+		assert.match(await text('answer'), /10 % running, 1\.0 % ready, 89 % blocked; blocked for 57 % futex, 32 % sleep; 3 of 5 threads idle throughout/);
+		assert.equal(await tab.evaluate(() => viewer.profile.kinds[viewer.profile.frameKind[viewer.profile.frameName.indexOf('[on-cpu]')]]), 'running');
+		assert.match(await text('legend'), /cut stack.*on a CPU.*ready, no CPU.*blocked.*idle threads/);
+		await tab.evaluate(() => viewer.graph.open(viewer.profile.idle));
+		await settled();
+		const colours = await Promise.all(['[on-cpu]', '[runnable]', '[blocked: futex]', '[blocked: sleep]', '[truncated]', 'main'].map(colour));
+
+		assert.equal(new Set(colours).size, 6, String(colours));
+		const striped = await tab.evaluate(() => viewer.profile.kinds.filter((kind, i) => viewer.graph.painter.striped[i]));
+
+		assert.deepEqual([...new Set(striped)].sort(), ['mark', 'missed']);
+	});
+	await check('threads that wait throughout are one box, which opens; one click leaves them out', async () => {
+		await open(wall);
+		const names = () => tab.evaluate(() => viewer.graph.tree.rows.map(row => [...row].map(node => viewer.graph.tree.name(node))));
+
+		assert.deepEqual((await names())[1], ['idle (3 threads)', 'server']);
+		assert.equal((await names()).flat().includes('pool'), false);
+		assert.equal(await tab.evaluate(() => viewer.tree.total[viewer.profile.idle]), 30e9);
+		await click('idle (3 threads)');
+		assert.ok((await names()).flat().includes('pool'), 'the box is open');
+		await tab.locator('#answer button', { hasText: 'idle throughout' }).click();
+		assert.equal(await tab.evaluate(() => viewer.tree.total[0]), 20e9);
+	});
+	await check('waits: the title is not the event that finds them, and the answer tells kinds', async () => {
+		await open(waits);
+		assert.match(await text('facts'), /^3\.34 s in 16 waits/);
+		assert.match(await text('answer'), /waiting for .*% futex.*% sleep/);
+		assert.match(await text('legend'), /kind of wait/);
+		assert.notEqual(await colour('[futex]'), await colour('[sleep]'));
+		assert.equal(await text('title'), 'made-up: time blocked');
+	});
+	await check('processes are named by their main thread', async () => {
+		await open(wall);
+		assert.deepEqual(await tab.evaluate(() => viewer.profile.programs.map(({ name, threads }) => [name, threads.length])), [['server', 5]]);
+		assert.ok(await tab.evaluate(() => viewer.tree.children(viewer.tree.children(0)[1]).some(node => viewer.tree.name(node) === 'worker-1')));
+	});
+	await check('each function has the totals of the JSON', async () => {
+		for (const page of [small, waits, wall, diff]) {
+			await open(page);
+			const { got, value } = await tab.evaluate(() => {
+				const got = {}, isDiff = viewer.profile.isDiff;
+
+				for (const row of functionsOf(viewer.tree)) {
+					const name = viewer.profile.frameName[row.frame].replace(/ \([^)]*\)$/, ''), sums = got[name] ||= [0, 0, 0];
+
+					sums[0] += isDiff ? row.selfAfter : row.self;
+					sums[1] += isDiff ? row.after : row.total;
+					sums[2]++;
+				}
+				return { got, value: isDiff ? 1 : viewer.value };
+			}), want = totalsOf(page, value);
+			let compared = 0;
+
+			for (const [name, sums] of Object.entries(want)) {
+				if (!/^[\w.:[\] ]+$/.test(name)) // hostile names are shown in another form
+					continue;
+				compared++;
+				const [self, all, nr] = got[name] || [0, 0, 1];
+
+				assert.deepEqual([self, nr > 1 ? sums[1] : all], sums, `${page}: ${name}`); // functions of one name may call each other
+			}
+			assert.ok(compared > 4, String(compared));
+		}
+	});
+	await check('labels lose arguments and namespaces first, and are no stubs', async () => {
+		await open(small);
+		assert.deepEqual(await tab.evaluate(() => shortForms('std::map<int, std::string>::find(int const&) const')),
+			['std::map<int, std::string>::find(int const&) const', 'std::map<int, std::string>::find const', 'std::map::find', 'map::find', 'find']);
+		for (const [name, last] of [['operator()(int)', 'operator()'], ['<module> (main.py)', '<module>'], ['[libc.so.6+0x12]', '[libc.so.6+0x12]'], ['(anonymous namespace)::f(int)', 'f'],
+			['net/http.(*conn).serve', 'serve'], ['a->b', 'a->b'], ['java.util.List.get', 'get'], ['operator<', 'operator<']])
+			assert.equal(await tab.evaluate(name => shortForms(name).at(-1), name), last);
+		const drawn = await tab.evaluate(() => {
+			const { painter } = viewer.graph, fill = painter.context.fillText, texts = [];
+
+			painter.context.fillText = text => texts.push(text);
+			painter.drawNow();
+			painter.context.fillText = fill;
+			return texts;
+		});
+
+		assert.ok(drawn.length > 10 && drawn.some(text => / %$/.test(text)), String(drawn));
+		assert.deepEqual(drawn.filter(text => text.endsWith('…') && Array.from(text).length < 6), []);
+	});
+	await check('on a phone the graph has most of the window', async () => {
+		await tab.setViewportSize({ width: 400, height: 860 });
+		for (const page of [small, waits, wall, diff]) {
+			await open(page);
+			assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), page);
+			assert.ok((await tab.locator('#graph .scroller').boundingBox()).height > 430, page);
+		}
+		await tab.setViewportSize({ width: 1280, height: 720 });
 	});
 	await check('without an account nothing is said of samples and losses', async () => {
 		await open(small);

@@ -3,7 +3,7 @@
 // for a file. $SONDE_NODE_PATH: a folder with playwright-core.
 import { strict as assert } from 'node:assert';
 import { createRequire } from 'node:module';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -53,7 +53,9 @@ export async function all(checks) {
 	}
 }
 
-export const settled = () => tab.waitForFunction(() => viewer.graphs.every(graph => !graph.painter.pending));
+// Drawn, and as large as its window.
+export const settled = () => tab.waitForFunction(() => viewer.graphs.every(({ painter }) => !painter.pending &&
+	(!painter.scroller.clientHeight || !painter.tree || painter.height === painter.scroller.clientHeight)));
 
 export async function open(file, scheme = 'light') {
 	await tab.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
@@ -89,3 +91,19 @@ export const colour = name => tab.evaluate(name => {
 
 	return [...painter.context.getImageData((left + 2) * scale, (painter.rowTop(tree.depth[node]) + 3) * scale, 1, 1).data].join(' ');
 }, name);
+
+// Each function's own and whole value by the profile's JSON, beside the page: { name: [self, total] }.
+export function totalsOf(page, value) {
+	const data = JSON.parse(readFileSync(path.join(path.dirname(page), 'profile.json'), 'utf8')), totals = {};
+	const nameOf = frame => data.functions[data.frames[frame].function].name;
+
+	for (const { values, user_stack: user, kernel_stack: kernel } of data.samples) {
+		const names = [kernel, user].filter(stack => stack !== null).flatMap(stack => data.stacks[stack].map(nameOf)), sum = Number(values[value]);
+
+		for (const name of new Set(sum ? names : []))
+			(totals[name] ||= [0, 0])[1] += sum;
+		if (sum && names.length)
+			totals[names[0]][0] += sum;
+	}
+	return totals;
+}

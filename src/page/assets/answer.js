@@ -26,7 +26,11 @@ class Answer {
 
 		if (!parts.length && !before)
 			return;
+		if (this.holder.firstChild)
+			this.holder.append('; ');
 		for (const { text, title, does } of parts) {
+			if (line.querySelector('button'))
+				line.append(', ');
 			const button = element('button', short(text), 'part');
 
 			button.type = 'button';
@@ -53,6 +57,8 @@ class Answer {
 		const { profile, own } = this, { parent, frame, frameKind } = profile, wanted = profile.kinds.map(kind => kinds.includes(kind));
 		const first = new Uint32Array(profile.nr), sums = new Map();
 
+		if (!profile.hasKind(...kinds))
+			return sums;
 		for (let i = 1; i < profile.nr; i++) {
 			first[i] = first[parent[i]] || (wanted[frameKind[frame[i]]] ? frame[i] + 1 : 0);
 			if (first[i] && own[i])
@@ -104,28 +110,34 @@ class Answer {
 	}
 
 	kernel() {
-		const { profile, own } = this, above = profile.kindsAbove('kernel'), sum = own.reduce((all, one, i) => all + (above[i] ? one : 0), 0);
+		const { profile, own } = this, isMeant = profile.hasKind('kernel') && profile.valueTypes[this.value].type === 'samples';
+		const above = isMeant && profile.kindsAbove('kernel'), sum = isMeant ? own.reduce((all, one, i) => all + (above[i] ? one : 0), 0) : 0;
 
-		return { parts: sum && profile.valueTypes[this.value].type === 'samples' ? [this.ofKind('kernel', 'in the kernel', sum)] : [] };
+		return { parts: sum ? [this.ofKind('kernel', 'in the kernel', sum)] : [] };
 	}
 
 	hottest(tree) {
-		const { profile } = this, isCode = frame => !NO_CODE.includes(profile.kinds[profile.frameKind[frame]]);
-		const rows = functionsOf(tree).filter(({ frame }) => isCode(frame)).map(row => [row, row.self]);
-		const top = this.greatest(rows).slice(0, 1);
+		const { profile } = this, isCode = profile.kinds.map(kind => !NO_CODE.includes(kind)), self = new Float64Array(profile.nrFrames);
 
-		return { before: top.length ? 'most in ' : '', parts: top.map(([row, sum]) => ({
-			text: `${plainName(profile.frameName[row.frame])} ${this.percent(sum)}`, title: 'Show it in the graph', does: () => this.listener.goTo(row.node) })) };
+		for (let i = 1; i < tree.nr; i++)
+			if (isCode[profile.frameKind[tree.frame[i]]])
+				self[tree.frame[i]] += tree.self[i];
+		const top = self.reduce((most, sum, frame) => sum > self[most] ? frame : most, 0);
+
+		if (self[top] < this.whole * MIN_SHARE)
+			return { parts: [] };
+		return { before: 'most in ', parts: [{ text: `${plainName(profile.frameName[top])} ${this.percent(self[top])}`, title: 'Show it in the graph',
+			does: () => this.listener.goTo(top) }] };
 	}
 
 	// The functions whose own share changed most, beyond noise.
 	changes(tree) {
-		const { sides } = this.profile, rows = functionsOf(tree).filter(row => !isNoise(sides, row.selfBefore, row.selfAfter));
+		const { sides } = this.profile, rows = tree.functions().filter(row => !isNoise(sides, row.selfBefore, row.selfAfter));
 		const points = row => pointsOf(sides, row.selfBefore, row.selfAfter);
 
 		rows.sort((a, b) => Math.abs(points(b)) - Math.abs(points(a)));
 		return [{ before: rows.length ? 'changed most: ' : 'nothing changed beyond noise', parts: rows.slice(0, 2 * MAX_PARTS).map(row => ({
 			text: `${signed(points(row))} ${plainName(this.profile.frameName[row.frame])}`, title: 'Points of percent in itself. Show it in the graph',
-			does: () => this.listener.goTo(row.node) })) }];
+			does: () => this.listener.goTo(row.frame) })) }];
 	}
 }

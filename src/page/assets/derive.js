@@ -144,7 +144,7 @@ function functionsOf(tree) {
 		let row = sums.get(frame);
 
 		if (!row)
-			sums.set(frame, row = { frame, node, self: 0, total: 0, before: 0, after: 0, selfBefore: 0, selfAfter: 0 });
+			sums.set(frame, row = { frame, self: 0, total: 0, before: 0, after: 0, selfBefore: 0, selfAfter: 0 });
 		row.self += tree.self[node];
 		if (tree.before) {
 			row.selfBefore += own.before[node];
@@ -155,8 +155,6 @@ function functionsOf(tree) {
 			row.before += tree.before ? tree.before[node] : 0;
 			row.after += tree.before ? tree.after[node] : 0;
 		}
-		if (tree.width[node] > tree.width[row.node])
-			row.node = node; // the widest
 	}
 	return [...sums.values()];
 }

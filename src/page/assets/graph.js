@@ -23,6 +23,7 @@ class Graph {
 		this.scroller.setAttribute('aria-label', label);
 		this.id = holder.id;
 		this.painter = new Painter(this.canvas, this.scroller, this.spacer);
+		this.minimap = new Minimap(holder, this.painter);
 		this.calm = matchMedia('(prefers-reduced-motion: reduce)');
 		this.listen();
 	}

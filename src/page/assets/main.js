@@ -2,7 +2,7 @@
 // Wires the page. The profile may come from anywhere: call new Viewer() once, then load(object) for each profile.
 'use strict';
 
-const VIEWS = ['graph', 'sandwich', 'table'];
+const VIEWS = ['graph', 'sandwich', 'calls', 'table'];
 const SCHEMES = ['system', 'light', 'dark'];
 
 class Viewer {
@@ -20,6 +20,7 @@ class Viewer {
 		this.callees = new Graph($('callees'), 'Callees', listener);
 		this.graphs = [this.graph, this.callers, this.callees];
 		this.table = new Table($('table'), { choose: row => this.showFunction(row), sandwich: frame => this.sandwich(frame) });
+		this.calls = new CallTree($('calls'), { choose: ({ node }) => this.showNode(node), sandwich: frame => this.sandwich(frame) });
 		this.timeline = new Timeline($('timeline'), { range: () => this.changed('range'), tip: (lines, event) => this.showTip(lines, event) });
 		this.filters = new Filters({ changed: () => this.changed('filter', true) });
 		this.search = new Search({ changed: () => {
@@ -27,7 +28,7 @@ class Viewer {
 			this.state.write('search');
 		}, goTo: node => this.goTo(node) });
 		this.answer = new Answer($('answer'), {
-			threads: threads => this.filters.only(threads), chip: chip => this.addChip(chip), goTo: node => this.showFunction({ node }),
+			threads: threads => this.filters.only(threads), chip: chip => this.addChip(chip), goTo: frame => this.showFunction({ frame }),
 		});
 		this.menu = new Menu($('menu'));
 		this.state = new State(this);
@@ -95,7 +96,7 @@ class Viewer {
 		filters.tell();
 		filters.fillLegend(this.themeName);
 		this.search.setTree(this.graph.tree, (...sums) => this.amount(...sums));
-		this.isStale = { sandwich: true, table: true };
+		this.isStale = { sandwich: true, table: true, calls: true };
 		this.tellShown(choice);
 		this.show(this.view);
 		this.tellControls();
@@ -144,6 +145,8 @@ class Viewer {
 			setTimeout(() => this.view === 'graph' && this.fillTable()); // the graph is drawn first
 		if (view === 'sandwich' && this.isStale.sandwich)
 			this.fillSandwich();
+		if (view === 'calls' && this.isStale.calls)
+			this.calls.setTree(this.graph.tree, this.type(), this.profile.isDiff, this.graph.painter.selected);
 		if (view !== 'table')
 			this.isStale[view] = false;
 		this.mark();
@@ -165,7 +168,7 @@ class Viewer {
 	}
 
 	fillSandwich() {
-		const rows = functionsOf(this.tree), row = rows.find(({ frame }) => frame === this.frame) ||
+		const rows = this.tree.functions(), row = rows.find(({ frame }) => frame === this.frame) ||
 			(this.frame < 0 && rows.reduce((most, row) => !most || row.self > most.self ? row : most, null));
 
 		$('sandwich').hidden = !row;
@@ -190,12 +193,16 @@ class Viewer {
 	}
 
 	// The widest box of a function, in the tree that is drawn.
-	showFunction({ node }) {
-		const frame = this.tree.frame[node], { tree } = this.graph, boxes = this.isInverted ? tree.outermost(Uint8Array.from(this.profile.frameName, (_, i) => i === frame ? 1 : 0)) : [node];
+	showFunction({ frame }) {
+		const [box] = this.graph.tree.outermost(Uint8Array.from(this.profile.frameName, (_, i) => i === frame ? 1 : 0));
 
+		if (box)
+			this.showNode(box);
+	}
+
+	showNode(node) {
 		this.tab('graph');
-		if (boxes.length)
-			this.goTo(boxes[0]);
+		this.goTo(node);
 	}
 
 	goTo(node) {
@@ -211,6 +218,8 @@ class Viewer {
 			graph.painter.matches = this.search.found;
 			graph.painter.draw();
 		}
+		if (this.view === 'calls')
+			this.calls.filter(this.search.found);
 		if (!$('view-table').hidden && !this.isStale.table)
 			this.table.filter(this.search.found);
 	}
@@ -441,7 +450,7 @@ class Viewer {
 		const typing = event.target.matches('input, select'), inDialog = $('help').open;
 		const does = {
 			'/': () => $('search').select(), '?': () => $('help').showModal(), i: () => this.flip(), v: () => this.invert(), n: () => this.search.step(1),
-			N: () => this.search.step(-1), 1: () => this.tab('graph'), 2: () => this.tab('sandwich'), 3: () => this.tab('table'), c: () => this.copy(),
+			N: () => this.search.step(-1), 1: () => this.tab('graph'), 2: () => this.tab('sandwich'), 3: () => this.tab('table'), 4: () => this.tab('calls'), c: () => this.copy(),
 			x: () => this.clear(), t: () => this.nextTheme(), a: () => $('more').click(), r: () => $('pattern').click(),
 		};
 
@@ -454,7 +463,7 @@ class Viewer {
 			this.current().reset();
 		} else if (!typing && Object.hasOwn(does, event.key)) {
 			does[event.key]();
-		} else if (event.target === document.body && this.view !== 'table') { // nothing has the focus yet: the graph takes it
+		} else if (event.target === document.body && ['graph', 'sandwich'].includes(this.view)) { // nothing has the focus yet: the graph takes it
 			this.current().scroller.focus({ preventScroll: true });
 			this.current().key(event);
 			return;
@@ -466,7 +475,7 @@ class Viewer {
 
 	tab(view) {
 		this.show(view);
-		({ graph: this.graph.scroller, sandwich: this.callees.scroller, table: $('table') })[view].focus();
+		({ graph: this.graph.scroller, sandwich: this.callees.scroller, calls: $('calls'), table: $('table') })[view].focus();
 		this.state.write('view', true);
 	}
 

@@ -149,6 +149,7 @@ class Painter {
 			this.drawRow(depth, this.rowTop(depth));
 		this.outline(this.hovered, 1);
 		this.outline(this.selected, 2);
+		this.onDrawn?.();
 	}
 
 	// By its points of percent, from -1 to 1; 0 within noise.

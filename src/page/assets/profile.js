@@ -96,6 +96,12 @@ class Profile {
 				samples: Number(samples) || 0, unit: this.valueTypes[i].unit, whole }));
 	}
 
+	// Has any frame one of these kinds?
+	hasKind(...names) {
+		this.usedKinds ||= new Set(Array.from(new Set(this.frameKind), kind => this.kinds[kind]));
+		return names.some(name => this.usedKinds.has(name));
+	}
+
 	// By node: the number of the first kind of `names` from the root to it; 0: none.
 	kindsAbove(...names) {
 		const wanted = this.kinds.map(kind => names.includes(kind)), found = new Uint8Array(this.nr);
@@ -108,13 +114,17 @@ class Profile {
 	// Threads that (nearly) never ran become one subtree, "idle (n threads)". Their number: of all the threads' time by its states, of waits
 	// by the duration.
 	idleThreads() {
+		const isWall = this.hasKind('running', 'ready', 'blocked'), duration = Number(this.account.duration_ns);
+		const isWaits = this.valueTypes[this.shown].type === 'blocked' && duration > 0;
+
+		if (!isWall && !isWaits)
+			return [];
 		const states = this.kindsAbove('running', 'ready', 'blocked'), blocked = this.kinds.indexOf('blocked'), values = this.values[this.shown];
-		const active = new Float64Array(this.threads.length), sums = this.threadSums(this.shown), duration = Number(this.account.duration_ns);
-		const isWall = states.some(Boolean), isWaits = this.valueTypes[this.shown].type === 'blocked';
+		const active = new Float64Array(this.threads.length), sums = this.threadSums(this.shown);
 
 		for (let i = 0; i < this.nrSamples; i++)
 			active[this.sampleThread[i]] += states[this.sampleNode[i]] === blocked ? 0 : values[i];
-		return this.threads.map((_, i) => isWall ? active[i] <= sums[i] / 1000 : isWaits && duration > 0 && sums[i] >= duration * 0.999);
+		return this.threads.map((_, i) => isWall ? active[i] <= sums[i] / 1000 : sums[i] >= duration * 0.999);
 	}
 
 	foldIdle() {

@@ -22,15 +22,15 @@ class Report {
 
 	// What was measured. An event that only triggers the measurement is not that.
 	what() {
-		const { account, profile } = this, kinds = new Set(Array.from(profile.frameKind, kind => profile.kinds[kind]));
+		const { account, profile } = this;
 		const rate = Number(account.freq_hz) ? `${count.format(account.freq_hz)} Hz` :
 			Number(account.period) ? `every ${count.format(account.period)} ${account.event_unit}` : '';
 
 		if (profile.isDiff)
 			return profile.sides.map(({ name }) => name).join(' → ');
-		if (kinds.has('running') || kinds.has('blocked'))
+		if (profile.hasKind('running', 'blocked'))
 			return 'all time of the threads';
-		if (account.waits && profile.valueTypes.some(({ type }) => type === 'waits'))
+		if (profile.valueTypes.some(({ type }) => type === 'waits'))
 			return 'time blocked';
 		return account.event && [account.event, rate].filter(Boolean).join(' at ');
 	}

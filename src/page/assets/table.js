@@ -36,7 +36,7 @@ class Table {
 		this.sides = profile.sides;
 		this.columns = [...(isDiff ? [['change', 'Change'], ['selfBefore', 'Self before'], ['selfAfter', 'Self after'], ['totalChange', 'Total change']] :
 			[['self', 'Self'], ['total', 'Total']]), ['name', 'Function'], ['kind', 'Kind'], ['path', 'File']];
-		this.all = functionsOf(tree);
+		this.all = tree.functions();
 		for (const row of this.all) {
 			if (isDiff) {
 				row.change = pointsOf(profile.sides, row.selfBefore, row.selfAfter);
@@ -153,9 +153,16 @@ class Table {
 		}
 		this.body.replaceChildren(this.space(first), ...lines, this.space(this.rows.length - last));
 		if (this.rows.length)
-			this.holder.setAttribute('aria-activedescendant', `row-${this.active}`);
+			this.holder.setAttribute('aria-activedescendant', lines[this.active - first]?.id || '');
 		else
 			this.holder.removeAttribute('aria-activedescendant');
+	}
+
+	reveal() {
+		const top = this.active * TABLE_ROW, seen = this.holder.clientHeight - 2 * TABLE_ROW;
+
+		this.holder.scrollTop = clamp(this.holder.scrollTop, top - seen, top);
+		this.draw();
 	}
 
 	choose(i) {
@@ -172,10 +179,7 @@ class Table {
 			return;
 		if (Object.hasOwn(steps, event.key)) {
 			this.active = clamp(this.active + steps[event.key], 0, this.rows.length - 1);
-			const top = this.active * TABLE_ROW, seen = this.holder.clientHeight - 2 * TABLE_ROW;
-
-			this.holder.scrollTop = clamp(this.holder.scrollTop, top - seen, top);
-			this.draw();
+			this.reveal();
 		} else if (event.key === 'Enter') {
 			this.choose(this.active);
 		} else if (event.key === 's') {

@@ -20,7 +20,7 @@ function without(name, open, close) {
 	let kept = '', depth = 0;
 
 	for (let i = 0; i < name.length; i++) {
-		const isOpen = name[i] === open && (depth || (kept && /[\w$>\]]$/.test(kept) && !/operator.?$/.test(kept)));
+		const isOpen = name[i] === open && (depth || (kept && /[\w$>\])]$/.test(kept) && !/operator.?$/.test(kept)));
 
 		depth += isOpen ? 1 : 0;
 		kept += depth ? '' : name[i];
@@ -30,6 +30,7 @@ function without(name, open, close) {
 }
 
 const plainName = name => without(without(name.slice(0, MAX_SHOWN), '(', ')'), '<', '>').replace(/( const| \[[^\]]*\])+$/, '');
+const lastTwo = name => name.match(/(?:^|::|[./])([^:./\] ]+(?:::|\.)[^:./\] ]+)$/)?.[1] || name;
 const lastPart = name => name.match(/(?:^|::|[./])([^:./\] ]+(?: \([^)]*\))?)$/)?.[1] || name;
 
 // From the whole name to what tells most in little room: without arguments, without what templates are of, without namespaces.
@@ -38,7 +39,7 @@ function shortForms(name) {
 		return [name];
 	const bare = plainName(name), withoutFile = bare.replace(/ \([^)]*\)$/, '');
 
-	return [...new Set([name, without(name.slice(0, MAX_SHOWN), '(', ')'), bare, withoutFile, lastPart(withoutFile)])];
+	return [...new Set([name, without(name.slice(0, MAX_SHOWN), '(', ')'), bare, withoutFile, lastTwo(withoutFile), lastPart(withoutFile)])];
 }
 
 // What a name begins with: the outermost namespace, or the package.

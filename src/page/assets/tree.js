@@ -41,6 +41,10 @@ class Tree {
 		}
 	}
 
+	functions() {
+		return this.rowsOfFunctions ||= functionsOf(this);
+	}
+
 	// Of a difference: the change in points of percent, and the greatest of all.
 	points(node) {
 		return pointsOf(this.profile.sides, this.before[node], this.after[node]);

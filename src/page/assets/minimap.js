@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole of a graph that is taller than its window, beside it: what is in sight has a frame, and a click or a drag leads elsewhere. Only
+// for the mouse: keys walk the graph itself.
+'use strict';
+
+class Minimap {
+	constructor(holder, painter) {
+		this.painter = painter;
+		this.holder = holder;
+		this.box = holder.appendChild(element('div', '', 'minimap'));
+		this.canvas = this.box.appendChild(element('canvas'));
+		this.sight = this.box.appendChild(element('div', '', 'sight'));
+		this.canvas.setAttribute('aria-hidden', 'true');
+		this.box.addEventListener('pointerdown', event => {
+			this.box.setPointerCapture(event.pointerId);
+			this.go(event);
+		});
+		this.box.addEventListener('pointermove', event => event.buttons && this.go(event));
+		painter.onDrawn = () => this.follow();
+	}
+
+	// Shows where the painter is, and draws anew if the tree, its colours or its size are others.
+	follow() {
+		const { painter } = this, { tree, full, height, width, from, to, icicle } = painter, isTall = full > height + ROW;
+		const look = [full, height, icicle, painter.colouredFor, this.box.clientWidth].join();
+
+		this.holder.classList.toggle('tall', isTall);
+		if (!isTall)
+			return;
+		const wide = this.box.clientWidth, { style } = this.sight, all = tree.width[0] || 1;
+
+		style.left = `${from / all * wide}px`;
+		style.width = `${Math.max(3, (to - from) / all * wide)}px`;
+		style.top = `${painter.scroller.scrollTop / full * height}px`;
+		style.height = `${Math.max(6, height / full * height)}px`;
+		if (this.tree === tree && this.look === look)
+			return;
+		this.tree = tree;
+		this.look = look;
+		this.draw(wide, height);
+	}
+
+	draw(wide, height) {
+		const { painter, canvas } = this, { tree } = painter, context = canvas.getContext('2d'), rows = Math.max(tree.rows.length, painter.full / ROW);
+		const scale = devicePixelRatio || 1, high = height / rows, across = wide / (tree.width[0] || 1);
+
+		canvas.width = Math.round(wide * scale);
+		canvas.height = Math.round(height * scale);
+		context.setTransform(scale, 0, 0, scale, 0, 0);
+		tree.rows.forEach((row, depth) => {
+			const starts = tree.rowStart[depth], ends = tree.rowEnd[depth], top = painter.icicle ? depth * high : height - (depth + 1) * high;
+			let right = -1;
+
+			for (let i = 0; i < row.length; i++) {
+				if (ends[i] * across - right < 1) // a pixel's last box stands for all in it
+					continue;
+				context.fillStyle = css(painter.fillOf(row[i]));
+				context.fillRect(starts[i] * across, top, Math.max(1, (ends[i] - starts[i]) * across), Math.max(1, high));
+				right = ends[i] * across;
+			}
+		});
+	}
+
+	go(event) {
+		const { painter } = this, box = this.box.getBoundingClientRect();
+
+		painter.scroller.scrollTop = (event.clientY - box.top) / painter.height * painter.full - painter.height / 2;
+	}
+}
