@@ -43,6 +43,7 @@ struct sonde_v8 {
 	struct sonde_v8_entry entries[SONDE_V8_ENTRIES];
 	__u32 wasm_marker;       /* of WebAssembly's frames, in place of a context */
 	__u16 code_type;         /* instance type of the object that contains instructions */
+	__u16 bytecodes_type;    /* of a BytecodeArray */
 	__u16 map_type;          /* offset of a map's instance type */
 	__u8 function_shared;    /* JSFunction */
 	__u8 shared_name, shared_script, shared_flags; /* SharedFunctionInfo; the function's number in its script is behind the flags */
@@ -56,7 +57,7 @@ struct sonde_v8 {
 	__u8 kind_baseline;      /* of the flags' kinds; those up to kind_last are optimized */
 	__u8 kind_last;
 	__u8 bytecode_data;      /* offset of the bytecodes in their array */
-	__u8 pad[4];             /* zero */
+	__u8 pad[2];             /* zero */
 };
 _Static_assert(sizeof(struct sonde_v8) == 48 + 32 + 32 + 8 + 20 + 4 - 4 + 4, "layout changed: bump SONDE_ABI_VERSION");
 

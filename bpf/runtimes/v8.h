@@ -170,6 +170,59 @@ static __always_inline int v8_push_bare(struct walk *w, struct runtime_walk *r, 
 	return v8_push_code(w, r, v, code, has_regs && pc - code->start < V8_MAX_PROLOGUE ? w->regs[V8_REG_DI] : 0, pc | SONDE_V8_EXACT);
 }
 
+#define V8_HANDLER_WORDS 16
+
+/* Interrupted code that an interpreted function's loop runs without a frame of its own: a bytecode's handler, or what it has jumped to. It
+ * returns to the loop: by the first such word from sp on, and rbp is the interpreted function's. 0: found, moved; -1. */
+static __always_inline int v8_in_handler(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v)
+{
+	__u64 bytecodes, offset, map, word;
+
+	if (walk_peek(w, w->bp - V8_SLOT_BYTECODES, &bytecodes) || walk_peek(w, w->bp - V8_SLOT_OFFSET, &offset) || offset << V8_SMI_SHIFT ||
+	    !v8_is_pointer(bytecodes) || read_user(w, &map, sizeof(map), bytecodes - SONDE_V8_TAG) ||
+	    !v8_is_map(ref_of(w), map, v->bytecodes_type | (__u32)v->map_type << 16))
+		return -1;
+	WALK_ROLLED
+	for (int i = 0; i < V8_HANDLER_WORDS; i++) {
+		__u64 at = w->sp + 8 * i;
+		__u32 off;
+
+		if (at >= w->bp - V8_SLOT_OFFSET || walk_peek(w, at, &word))
+			return -1;
+		off = v8_builtin(v, word - 1);
+		if (off == ~0u || !v8_is_entry(v, off) || !walk_after_call(ref_of(w), word))
+			continue;
+		w->pc = word;
+		w->sp = at + 8;
+		w->exact = WALK_RETURN;
+		return 0;
+	}
+	return -1;
+}
+
+#define V8_PUSH_BP 0xe5894855 /* push rbp; mov rbp, rsp */
+
+/* Is the interrupted code of the heap behind the place where it makes its frame? (The end is told by emulation.) */
+static __always_inline int v8_has_frame(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v, const struct v8_code *code,
+					__u64 pc)
+{
+	__u64 bytecodes;
+	__u32 off = pc - code->start;
+
+	if (code->kind == v->kind_baseline) /* by a builtin, which leaves them there */
+		return !walk_peek(w, w->bp - V8_SLOT_BYTECODES, &bytecodes) && bytecodes == code->data;
+	if (code->kind < v->kind_baseline || code->kind > v->kind_last || off < 4 || read_user(w, r->buffer, V8_MAX_PROLOGUE, code->start))
+		return 0;
+	WALK_ROLLED
+	for (__u32 i = 0; i < V8_MAX_PROLOGUE - 4; i++) {
+		__u64 word = r->buffer[i / 8 & 7] >> i % 8 * 8 | (i % 8 > 4 ? r->buffer[(i / 8 + 1) & 7] << (64 - i % 8 * 8) : 0);
+
+		if ((__u32)word == V8_PUSH_BP)
+			return off >= i + 4;
+	}
+	return 0;
+}
+
 /* At an interrupted instruction. */
 static __always_inline int v8_leaf(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v, __u32 off)
 {
@@ -182,8 +235,12 @@ static __always_inline int v8_leaf(struct walk *w, struct runtime_walk *r, const
 	emulated = walk_emulate(w);
 	if (emulated == EMULATE_MOVED && !(w->sp == bp + 16 && bp != w->bp))
 		return v8_push_bare(w, r, v, off, has_code, &code, pc, has_regs);
-	if (emulated == EMULATE_WRONG || emulated == EMULATE_UNKNOWN)
-		return v8_torn(w, r);
+	if (emulated != EMULATE_MOVED && emulated != EMULATE_LINKED) {
+		if (off != ~0u && !v8_in_handler(w, r, v))
+			return v8_push_bare(w, r, v, off, 0, &code, pc, 0);
+		if (emulated != EMULATE_UNKNOWN || !has_code || !v8_has_frame(w, r, v, &code, pc))
+			return v8_torn(w, r);
+	}
 	w->pc = pc;
 	w->bp = bp;
 	w->sp = sp;

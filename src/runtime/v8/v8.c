@@ -73,7 +73,7 @@ static bool v8_is_sound(const struct runtime_image *image)
 	const struct v8_layout *layout = &process->layout;
 
 	return !image->nr_loops && v8_layout_is_sound(process) && layout->nr_builtins >= 1 && layout->nr_builtins <= 8192 &&
-	       (layout->table_stride == 12 || layout->table_stride == 16 || layout->table_stride == 32) &&
+	       (layout->table_stride == 12 || layout->table_stride == 16 || layout->table_stride == 28 || layout->table_stride == 32) &&
 	       layout->builtins_bytes < 1 << 30;
 }
 

@@ -79,7 +79,7 @@ struct place { /* struct LayoutDescription begins with it */
 /* The table's entries differ in size by version: builtins follow each other. */
 static int measure_table(const struct v8_file *file, struct v8_layout *layout)
 {
-	static const uint8_t strides[] = { 12, 16, 32 };
+	static const uint8_t strides[] = { 12, 16, 28, 32 };
 	struct place place, next;
 
 	for (size_t i = 0; i < sizeof(strides); i++) {

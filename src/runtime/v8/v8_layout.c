@@ -39,7 +39,7 @@ static const struct stated stated[] = {
 	{ "v8dbg_type_Script__SCRIPT_TYPE", LAYOUT(type_script) },
 	{ "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", LAYOUT(type_scope) },
 	{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", LAYOUT(type_shared) },
-	{ "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", LAYOUT(type_bytecodes) },
+	{ "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", V8(bytecodes_type) },
 	{ "v8dbg_type_DebugInfo__DEBUG_INFO_TYPE", LAYOUT(type_debug_info) },
 	{ "v8dbg_frametype_WasmFrame", V8(wasm_marker) },
 };

@@ -17,7 +17,7 @@ struct v8_layout {
 	uint32_t nr_builtins;
 	uint16_t code_kinds;                 /* a bit for each kind that is not JavaScript and has a name: see v8_names.c */
 	uint16_t not_string;                 /* instance types: mask that is 0 for strings */
-	uint16_t type_script, type_scope, type_shared, type_bytecodes, type_debug_info;
+	uint16_t type_script, type_scope, type_shared, type_debug_info;
 	uint8_t table_stride;
 	uint8_t script_name, script_source, script_line_ends;
 	uint8_t string_length, string_one, string_two, cons_first, cons_second, sliced_parent, sliced_offset, thin_actual, external_data;
@@ -26,7 +26,7 @@ struct v8_layout {
 	uint8_t scope_locals, scope_first;   /* index of the number of local variables, of their names */
 	uint8_t data_literals, data_inlined; /* index in deoptimization data */
 	uint8_t version;                     /* number of the version in the table */
-	uint8_t pad[2];
+	uint8_t pad[4];
 };
 
 /* What is known of a process: the kernel side's part first. */
