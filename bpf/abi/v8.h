@@ -41,6 +41,7 @@ struct sonde_v8 {
 	struct sonde_runtime_process process;
 	struct sonde_code_range builtins[SONDE_V8_COPIES];
 	struct sonde_v8_entry entries[SONDE_V8_ENTRIES];
+	__u32 handlers;          /* offset in the builtins: the bytecodes' handlers follow, to the end */
 	__u32 wasm_marker;       /* of WebAssembly's frames, in place of a context */
 	__u16 code_type;         /* instance type of the object that contains instructions */
 	__u16 bytecodes_type;    /* of a BytecodeArray */
@@ -49,7 +50,6 @@ struct sonde_v8 {
 	__u8 shared_name, shared_script, shared_flags; /* SharedFunctionInfo; the function's number in its script is behind the flags */
 	__u8 script_id;
 	__u8 code_bytes;         /* from the start of the object that contains instructions to these */
-	__u8 code_align;         /* of the instructions */
 	__u8 has_code;           /* that object only points to the one that describes the code; else it is this one */
 	__u8 code_start;         /* in that one: address of the instructions; if has_code */
 	__u8 code_flags, code_size, code_data; /* code_data: deoptimization data, or the bytecodes */
@@ -57,9 +57,9 @@ struct sonde_v8 {
 	__u8 kind_baseline;      /* of the flags' kinds; those up to kind_last are optimized */
 	__u8 kind_last;
 	__u8 bytecode_data;      /* offset of the bytecodes in their array */
-	__u8 pad[2];             /* zero */
+	__u8 pad[3];             /* zero */
 };
-_Static_assert(sizeof(struct sonde_v8) == 48 + 32 + 32 + 8 + 20 + 4 - 4 + 4, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_v8) == 48 + 32 + 32 + 32, "layout changed: bump SONDE_ABI_VERSION");
 
 /* What tells a function, and a piece of its code, from later ones at the same address. A script's id and a compilation's are never used
  * twice in an isolate; the addresses tell isolates apart. */
@@ -70,10 +70,10 @@ struct sonde_v8_identity {
 
 static inline __u32 sonde_v8_cookie(const struct sonde_v8_identity *of)
 {
-	__u64 words[] = { of->map, of->name, of->script, of->script_id, of->number, of->code, of->data, of->compilation };
+	const __u64 *words = &of->map;
 	__u64 hash = 0;
 
-	for (int i = 0; i < 8; i++) {
+	for (unsigned long i = 0; i < sizeof(*of) / sizeof(*words); i++) {
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
 		hash ^= hash >> 32;
 	}

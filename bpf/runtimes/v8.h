@@ -15,6 +15,7 @@
 #define V8_SMI_SHIFT 32
 #define V8_REG_DI 5 /* DWARF number: the function at a function's first instruction */
 #define V8_MAX_PROLOGUE 64
+#define V8_BASELINE_PROLOGUE 40 /* bytes at least up to the instruction behind the call that makes the frame */
 
 static __always_inline int v8_torn(struct walk *w, struct runtime_walk *r)
 {
@@ -90,32 +91,32 @@ static __always_inline int v8_function(struct walk *w, struct runtime_walk *r, c
 
 static __always_inline int v8_push_interpreted(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v, __u64 function)
 {
-	struct sonde_v8_identity of;
+	struct sonde_v8_identity *of = v8_identity_of(r);
 	__u64 shared, offset;
 
 	if (walk_peek(w, w->bp - V8_SLOT_OFFSET, &offset))
 		return v8_fault(w, r, w->bp);
-	if (v8_function(w, r, v, function, &shared, &of))
+	if (v8_function(w, r, v, function, &shared, of))
 		return v8_push(w, r, 0, SONDE_V8_UNKNOWN, 0, 0);
 	offset = (offset >> V8_SMI_SHIFT) - (v->bytecode_data - SONDE_V8_TAG);
-	return v8_push(w, r, shared, SONDE_V8_BYTECODE, (__u32)offset, sonde_v8_cookie(&of));
+	return v8_push(w, r, shared, SONDE_V8_BYTECODE, (__u32)offset, sonde_v8_cookie(of));
 }
 
 /* A frame of code of the heap, with the function in its slot; `function` 0: it has none. */
 static __always_inline int v8_push_code(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v, const struct v8_code *code,
 					__u64 function, __u64 pc)
 {
-	struct sonde_v8_identity of;
+	struct sonde_v8_identity *of = v8_identity_of(r);
 	__u64 shared;
 
 	if (code->kind < v->kind_baseline || code->kind > v->kind_last)
 		return v8_push(w, r, 0, SONDE_V8_OTHER, code->kind, 0);
-	if (!function || v8_function(w, r, v, function, &shared, &of))
+	if (!function || v8_function(w, r, v, function, &shared, of))
 		return v8_push(w, r, 0, SONDE_V8_UNKNOWN, 0, 0);
-	of.code = code->code;
-	of.data = code->data;
-	of.compilation = code->compilation;
-	return v8_push(w, r, shared, code->kind == v->kind_baseline ? SONDE_V8_BASELINE : SONDE_V8_OPTIMIZED, pc, sonde_v8_cookie(&of));
+	of->code = code->code;
+	of->data = code->data;
+	of->compilation = code->compilation;
+	return v8_push(w, r, shared, code->kind == v->kind_baseline ? SONDE_V8_BASELINE : SONDE_V8_OPTIMIZED, pc, sonde_v8_cookie(of));
 }
 
 /* The frame that rbp points to: what it runs, in place of the native frame. */
@@ -170,27 +171,43 @@ static __always_inline int v8_push_bare(struct walk *w, struct runtime_walk *r, 
 	return v8_push_code(w, r, v, code, has_regs && pc - code->start < V8_MAX_PROLOGUE ? w->regs[V8_REG_DI] : 0, pc | SONDE_V8_EXACT);
 }
 
-#define V8_HANDLER_WORDS 16
+#define V8_LOOP_WORDS 16
+
+/* Is the word a return address to the interpreter's loop? */
+static __always_inline int v8_is_loop(struct walk *w, const struct sonde_v8 *v, __u64 word)
+{
+	__u32 off = v8_builtin(v, word - 1);
+
+	return off != ~0u && v8_is_entry(v, off) && walk_after_call(ref_of(w), word);
+}
+
+/* Is the frame at rbp an interpreted function's? */
+static __always_inline int v8_is_interpreted(struct walk *w, const struct sonde_v8 *v)
+{
+	__u64 context, bytecodes, offset, map;
+
+	return !walk_peek(w, w->bp - V8_SLOT_CONTEXT, &context) && context & SONDE_V8_TAG &&
+	       !walk_peek(w, w->bp - V8_SLOT_OFFSET, &offset) && !(offset << V8_SMI_SHIFT) &&
+	       !walk_peek(w, w->bp - V8_SLOT_BYTECODES, &bytecodes) && v8_is_pointer(bytecodes) &&
+	       !read_user(w, &map, sizeof(map), bytecodes - SONDE_V8_TAG) &&
+	       v8_is_map(ref_of(w), map, v->bytecodes_type | (__u32)v->map_type << 16);
+}
 
 /* Interrupted code that an interpreted function's loop runs without a frame of its own: a bytecode's handler, or what it has jumped to. It
- * returns to the loop: by the first such word from sp on, and rbp is the interpreted function's. 0: found, moved; -1. */
-static __always_inline int v8_in_handler(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v)
+ * returns to the loop, by the first such word from sp on, and rbp is the interpreted function's. 0: moved there; -1. */
+static __always_inline int v8_to_loop(struct walk *w, const struct sonde_v8 *v)
 {
-	__u64 bytecodes, offset, map, word;
+	__u64 word;
 
-	if (walk_peek(w, w->bp - V8_SLOT_BYTECODES, &bytecodes) || walk_peek(w, w->bp - V8_SLOT_OFFSET, &offset) || offset << V8_SMI_SHIFT ||
-	    !v8_is_pointer(bytecodes) || read_user(w, &map, sizeof(map), bytecodes - SONDE_V8_TAG) ||
-	    !v8_is_map(ref_of(w), map, v->bytecodes_type | (__u32)v->map_type << 16))
+	if (!v8_is_interpreted(w, v))
 		return -1;
 	WALK_ROLLED
-	for (int i = 0; i < V8_HANDLER_WORDS; i++) {
+	for (int i = 0; i < V8_LOOP_WORDS; i++) {
 		__u64 at = w->sp + 8 * i;
-		__u32 off;
 
 		if (at >= w->bp - V8_SLOT_OFFSET || walk_peek(w, at, &word))
 			return -1;
-		off = v8_builtin(v, word - 1);
-		if (off == ~0u || !v8_is_entry(v, off) || !walk_after_call(ref_of(w), word))
+		if (!v8_is_loop(w, v, word))
 			continue;
 		w->pc = word;
 		w->sp = at + 8;
@@ -200,17 +217,26 @@ static __always_inline int v8_in_handler(struct walk *w, struct runtime_walk *r,
 	return -1;
 }
 
+/* Has the interrupted handler made its own frame? That one returns to the loop, and has a marker once there is room for it. */
+static __always_inline int v8_is_handler_linked(struct walk *w, const struct sonde_v8 *v)
+{
+	__u64 marker = 0, ret;
+
+	if (w->bp < w->sp || w->bp & 7 || walk_peek(w, w->bp + 8, &ret) || !v8_is_loop(w, v, ret))
+		return 0;
+	return w->sp > w->bp - V8_SLOT_CONTEXT || (!walk_peek(w, w->bp - V8_SLOT_CONTEXT, &marker) && !(marker & SONDE_V8_TAG));
+}
+
 #define V8_PUSH_BP 0xe5894855 /* push rbp; mov rbp, rsp */
 
 /* Is the interrupted code of the heap behind the place where it makes its frame? (The end is told by emulation.) */
 static __always_inline int v8_has_frame(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v, const struct v8_code *code,
 					__u64 pc)
 {
-	__u64 bytecodes;
 	__u32 off = pc - code->start;
 
-	if (code->kind == v->kind_baseline) /* by a builtin, which leaves them there */
-		return !walk_peek(w, w->bp - V8_SLOT_BYTECODES, &bytecodes) && bytecodes == code->data;
+	if (code->kind == v->kind_baseline) /* it calls a builtin that makes it */
+		return off >= V8_BASELINE_PROLOGUE;
 	if (code->kind < v->kind_baseline || code->kind > v->kind_last || off < 4 || read_user(w, r->buffer, V8_MAX_PROLOGUE, code->start))
 		return 0;
 	WALK_ROLLED
@@ -223,38 +249,64 @@ static __always_inline int v8_has_frame(struct walk *w, struct runtime_walk *r, 
 	return 0;
 }
 
+/* Where the interrupted code's frame is. */
+enum v8_leaf {
+	V8_LEAF_LINKED, /* at rbp */
+	V8_LEAF_MOVED,  /* it has none, and the walk is at its caller */
+	V8_LEAF_UNKNOWN,
+};
+
+static __always_inline enum v8_leaf v8_find_leaf(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v, __u32 off, int has_code,
+						 const struct v8_code *code)
+{
+	__u64 pc = w->pc, bp = w->bp, sp = w->sp;
+	int emulated, exact = w->exact;
+
+	if (off != ~0u && off >= v->handlers)
+		return v8_is_handler_linked(w, v) ? V8_LEAF_LINKED : v8_to_loop(w, v) ? V8_LEAF_UNKNOWN : V8_LEAF_MOVED;
+	emulated = walk_emulate(w);
+	if (emulated == EMULATE_LINKED)
+		return V8_LEAF_LINKED;
+	if (emulated == EMULATE_MOVED) {
+		if (w->sp != bp + 16 || w->bp == bp)
+			return V8_LEAF_MOVED;
+		w->pc = pc;
+		w->bp = bp;
+		w->sp = sp;
+		w->exact = exact;
+		return V8_LEAF_LINKED;
+	}
+	if (off != ~0u)
+		return v8_to_loop(w, v) ? V8_LEAF_UNKNOWN : V8_LEAF_MOVED;
+	return has_code && v8_has_frame(w, r, v, code, pc) ? V8_LEAF_LINKED : V8_LEAF_UNKNOWN;
+}
+
 /* At an interrupted instruction. */
 static __always_inline int v8_leaf(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v, __u32 off)
 {
-	int has_regs = w->exact == WALK_EXACT, has_code, emulated;
-	__u64 pc = w->pc, bp = w->bp, sp = w->sp;
-	struct v8_code code = { 0 };
+	int has_regs = w->exact == WALK_EXACT, has_code;
+	struct v8_code *code = v8_code_of(r);
+	__u64 pc = w->pc;
+	enum v8_leaf leaf;
 
-	has_code = off == ~0u && !v8_find_code(w, r, v, pc, &code);
+	has_code = off == ~0u && !v8_find_code(w, r, v, pc, code);
 	walk_note_lost(w);
-	emulated = walk_emulate(w);
-	if (emulated == EMULATE_MOVED && !(w->sp == bp + 16 && bp != w->bp))
-		return v8_push_bare(w, r, v, off, has_code, &code, pc, has_regs);
-	if (emulated != EMULATE_MOVED && emulated != EMULATE_LINKED) {
-		if (off != ~0u && !v8_in_handler(w, r, v))
-			return v8_push_bare(w, r, v, off, 0, &code, pc, 0);
-		if (emulated != EMULATE_UNKNOWN || !has_code || !v8_has_frame(w, r, v, &code, pc))
+	leaf = v8_find_leaf(w, r, v, off, has_code, code);
+	if (leaf == V8_LEAF_LINKED) {
+		if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
 			return v8_torn(w, r);
+		if (v8_push_frame(w, r, v, off, has_code, code, pc | SONDE_V8_EXACT))
+			return WALK_ENDED;
+		return v8_linked(w, r);
 	}
-	w->pc = pc;
-	w->bp = bp;
-	w->sp = sp;
-	w->exact = has_regs ? WALK_EXACT : WALK_EXACT_PC;
-	if (bp & 7 || bp < sp || bp - sp > WALK_MAX_FP_FRAME_BYTES)
-		return v8_torn(w, r);
-	if (v8_push_frame(w, r, v, off, has_code, &code, pc | SONDE_V8_EXACT))
+	if (v8_push_bare(w, r, v, off, has_code, code, pc, has_regs))
 		return WALK_ENDED;
-	return v8_linked(w, r);
+	return leaf == V8_LEAF_MOVED ? WALK_GOES_ON : v8_torn(w, r);
 }
 
 static __always_inline int v8_frame(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v)
 {
-	struct v8_code code = { 0 };
+	struct v8_code *code = v8_code_of(r);
 	__u32 off = v8_builtin(v, w->pc - !w->exact);
 	int has_code;
 
@@ -264,8 +316,8 @@ static __always_inline int v8_frame(struct walk *w, struct runtime_walk *r, cons
 		return v8_leaf(w, r, v, off);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
 		return v8_torn(w, r);
-	has_code = off == ~0u && !v8_find_code(w, r, v, w->pc, &code);
-	if (v8_push_frame(w, r, v, off, has_code, &code, w->pc))
+	has_code = off == ~0u && !v8_find_code(w, r, v, w->pc, code);
+	if (v8_push_frame(w, r, v, off, has_code, code, w->pc))
 		return WALK_ENDED;
 	return v8_linked(w, r);
 }

@@ -48,14 +48,26 @@ struct v8_code {
 	__u32 kind, size;
 };
 
+/* The working memory of a step, besides what is read: BPF's stack is small. */
+#define V8_READ_WORDS 32
+static __always_inline struct v8_code *v8_code_of(struct runtime_walk *r)
+{
+	return (struct v8_code *)&r->buffer[V8_READ_WORDS];
+}
+
+static __always_inline struct sonde_v8_identity *v8_identity_of(struct runtime_walk *r)
+{
+	return (struct sonde_v8_identity *)&r->buffer[V8_READ_WORDS + 16];
+}
+
 static __always_inline __u64 v8_u64(const __u64 *words, __u32 off)
 {
-	return words[off / 8 & 63];
+	return words[off / 8 & (V8_READ_WORDS - 1)];
 }
 
 static __always_inline __u32 v8_u32(const __u64 *words, __u32 off)
 {
-	return ((const __u32 *)words)[off / 4 & 127];
+	return ((const __u32 *)words)[off / 4 & (2 * V8_READ_WORDS - 1)];
 }
 
 #define V8_SCAN_STEP 32 /* the smallest alignment of code */

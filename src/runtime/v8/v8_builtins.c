@@ -18,8 +18,12 @@
 #define MAX_NAME 120
 #define RELOCATIONS 1024  /* read at a time */
 
-static const char *const entry_names[SONDE_V8_ENTRIES] = { "InterpreterEntryTrampoline", "InterpreterEnterAtBytecode",
-							    "InterpreterEnterAtNextBytecode", "InterpreterEntryTrampolineForProfiling" };
+#define NR_NAMES (SONDE_V8_ENTRIES + 1)
+
+/* Those of interpreted frames, and the first handler of a bytecode: all others follow. */
+static const char *const wanted_names[NR_NAMES] = { "InterpreterEntryTrampoline", "InterpreterEnterAtBytecode",
+						    "InterpreterEnterAtNextBytecode", "InterpreterEntryTrampolineForProfiling",
+						    "WideHandler" };
 
 /* A pointer in the file's data. */
 static int read_pointer(const struct v8_file *file, uint64_t slot, uint64_t *ret_value)
@@ -105,7 +109,7 @@ static int measure_table(const struct v8_file *file, struct v8_layout *layout)
 	return -EOPNOTSUPP;
 }
 
-static int note_entry(const struct v8_file *file, struct v8_process *process, uint32_t which, uint32_t number)
+static int note_wanted(const struct v8_file *file, struct v8_process *process, uint32_t which, uint32_t number)
 {
 	struct place place;
 
@@ -113,7 +117,10 @@ static int note_entry(const struct v8_file *file, struct v8_process *process, ui
 	    elf_file_read_vaddr(file->elf, process->layout.builtins_table + (uint64_t)number * process->layout.table_stride, &place,
 				sizeof(place)))
 		return -EOPNOTSUPP;
-	process->v8.entries[which] = (struct sonde_v8_entry){ place.off, place.off + place.bytes };
+	if (which < SONDE_V8_ENTRIES)
+		process->v8.entries[which] = (struct sonde_v8_entry){ place.off, place.off + place.bytes };
+	else
+		process->v8.handlers = place.off;
 	return 0;
 }
 
@@ -127,12 +134,12 @@ static int find_entries(const struct v8_file *file, struct v8_process *process)
 		if (elf_file_read_vaddr(file->elf, process->layout.metadata + i * (uint64_t)ENTRY_BYTES, &at, sizeof(at)) ||
 		    elf_file_read_vaddr(file->elf, at, name, sizeof(name) - 1))
 			return -EOPNOTSUPP;
-		for (uint32_t which = 0; which < SONDE_V8_ENTRIES; which++) {
-			if (!strcmp(name, entry_names[which]) && note_entry(file, process, which, i))
+		for (uint32_t which = 0; which < NR_NAMES; which++) {
+			if (!strcmp(name, wanted_names[which]) && note_wanted(file, process, which, i))
 				return -EOPNOTSUPP;
 		}
 	}
-	return process->v8.entries[0].end ? 0 : -EOPNOTSUPP;
+	return process->v8.entries[0].end && process->v8.handlers ? 0 : -EOPNOTSUPP;
 }
 
 struct slot {
@@ -191,7 +198,7 @@ static int search_entries(const struct v8_file *file, struct v8_process *process
 {
 	const struct elf_section *rodata = elf_file_find_section(file->elf, ".rodata");
 	CLEANUP(freep) char *bytes = NULL;
-	uint64_t first, found[SONDE_V8_ENTRIES] = { 0 };
+	uint64_t first, found[NR_NAMES] = { 0 };
 	size_t size, i;
 	int err;
 
@@ -200,11 +207,11 @@ static int search_entries(const struct v8_file *file, struct v8_process *process
 	err = elf_file_read_section(file->elf, rodata, MAX_RODATA_BYTES, NULL, (void **)&bytes, &size);
 	if (err)
 		return err == -ENOMEM ? err : -EOPNOTSUPP;
-	for (uint32_t which = 0; which < SONDE_V8_ENTRIES; which++) {
-		i = find_name(rodata, bytes, size, slots, nr, entry_names[which]);
+	for (uint32_t which = 0; which < NR_NAMES; which++) {
+		i = find_name(rodata, bytes, size, slots, nr, wanted_names[which]);
 		found[which] = i < nr ? slots[i].slot : 0;
 	}
-	i = find_name(rodata, bytes, size, slots, nr, entry_names[0]);
+	i = find_name(rodata, bytes, size, slots, nr, wanted_names[0]);
 	if (i == nr)
 		return -EOPNOTSUPP;
 	for (first = slots[i].slot; i > 0;) { /* an entry may have a second slot */
@@ -216,11 +223,11 @@ static int search_entries(const struct v8_file *file, struct v8_process *process
 		first -= ENTRY_BYTES;
 	}
 	process->layout.metadata = first;
-	for (uint32_t which = 0; which < SONDE_V8_ENTRIES; which++) {
-		if (found[which] && note_entry(file, process, which, (uint32_t)((found[which] - first) / ENTRY_BYTES)))
+	for (uint32_t which = 0; which < NR_NAMES; which++) {
+		if (found[which] && note_wanted(file, process, which, (uint32_t)((found[which] - first) / ENTRY_BYTES)))
 			return -EOPNOTSUPP;
 	}
-	return 0;
+	return process->v8.handlers ? 0 : -EOPNOTSUPP;
 }
 
 int v8_builtins_find(const struct v8_file *file, struct v8_process *process)
