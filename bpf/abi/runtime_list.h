@@ -25,6 +25,8 @@
 	X(PHP, php, "PHP", "php", "*.php", "purple", (180, 30, 130, 40, 210, 35), (265, 60, 83, 265, 34, 42, 8, 4)) \
 	X(PERL, perl, "Perl", "perl", "*.pl *.pm", "blue", (40, 50, 175, 40, 170, 40), (178, 46, 70, 180, 40, 30, 8, 4)) \
 	LABELS(GO, go) \
-	OWNER(JAVA, java, "Java", "jvm", "*.java", "orange", (200, 50, 90, 40, 20, 30), (30, 75, 72, 30, 45, 34, 8, 4))
+	OWNER(JAVA, java, "Java", "jvm", "*.java", "orange", (200, 50, 90, 40, 20, 30), (30, 75, 72, 30, 45, 34, 8, 4)) \
+	OWNER(V8, v8, "JavaScript", "v8js", "*.js *.mjs *.cjs *.ts node:*", "yellow", (200, 40, 190, 40, 60, 40), \
+	  (55, 80, 68, 55, 45, 30, 8, 4))
 
 #define SONDE_NO_RUNTIME(...) /* instead of X, OWNER or LABELS: leaves those out */

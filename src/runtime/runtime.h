@@ -84,6 +84,9 @@ struct runtime {
 	 * often: from `process` alone. NULL: the runtime generates no such code. */
 	bool (*owns_code)(const struct runtime_image *image, const struct runtime_memory *memory, uint64_t start_pc, uint64_t end_pc,
 			  void *process);
+	/* True: this mapping of the runtime's own file, at its own load bias, contains code that is owned: *ret_part, which may be recorded
+	 * in `process`. Asked of each mapping before the kernel is told. NULL: the file has no such code. */
+	bool (*owns_part)(void *process, uint64_t load_bias, uint64_t start_pc, uint64_t end_pc, struct sonde_code_range *ret_part);
 	/* Resolves a frame from the process's current memory, which is untrusted; `process` is what `place` made. 0; -ESTALE: something
 	 * else is at the address now; -EBADMSG: the data are not this runtime's; -EFAULT, -ESRCH, -ENODATA. NULL: the runtime has no
 	 * frames. A line that is not in a copy is 0. */

@@ -285,6 +285,23 @@ static bool is_made(const struct runtime_loader *loader, const struct process_ma
 	return mapping->object == OBJECT_NONE || !object_table_at(process_table_objects(loader->processes), mapping->object)->elf;
 }
 
+/* Is code that the runtime owns in this mapping of its own file? Then *ret_part is it. */
+static bool owns_part(struct placed *placed, const struct runtime *runtime, const struct process_mapping *mapping,
+		      struct sonde_code_range *ret_part)
+{
+	return runtime->owns_part && mapping->object == placed->object &&
+	       runtime->owns_part(&placed->known, mapping->load_bias, mapping->start_pc, mapping->end_pc, ret_part);
+}
+
+/* Records the code of the file that a runtime owns. */
+static void find_parts(struct placed *placed, const struct runtime *runtime, const struct tell *tell)
+{
+	struct sonde_code_range part;
+
+	for (uint32_t i = 0; i < tell->nr_mappings; i++)
+		(void)owns_part(placed, runtime, &tell->mappings[i], &part);
+}
+
 /* Looks for code that runs on the frame of the interpreter's loop, in memory without a file. */
 static void find_compiled(const struct runtime_loader *loader, struct placed *placed, const struct runtime_image *image,
 		      const struct runtime_memory *memory, const struct tell *tell)
@@ -316,6 +333,8 @@ static void place(struct runtime_loader *loader, struct kept_process *process, s
 	err = runtime_of(kept->image.runtime)->place(&kept->image, load_bias, libc, &memory, &diag, &placed->known);
 	placed->known.process.generation = process->generation;
 	placed->known.process.serial = ++loader->serial;
+	if (!err)
+		find_parts(placed, runtime_of(kept->image.runtime), tell);
 	if (!err)
 		find_compiled(loader, placed, &kept->image, &memory, tell);
 	if (!err && loader->sampler) {
@@ -356,6 +375,19 @@ static int location_file(struct runtime_loader *loader, uint32_t tgid, uint32_t 
 	return 0;
 }
 
+/* A runtime may map code of its file again, elsewhere: the file's own mapping, which has the load bias, is larger. */
+static bool is_copy(const struct tell *tell, uint32_t number)
+{
+	const struct process_mapping *mapping = &tell->mappings[number], *other = tell->mappings;
+
+	for (; other < tell->mappings + tell->nr_mappings; other++) {
+		if (other->object == mapping->object && other->load_bias != mapping->load_bias &&
+		    other->end_pc - other->start_pc > mapping->end_pc - mapping->start_pc)
+			return true;
+	}
+	return false;
+}
+
 int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings,
 			uint32_t nr_mappings, uint32_t *ret_runtimes)
 {
@@ -371,7 +403,7 @@ int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t g
 			tell.libc = file->libc;
 	}
 	for (uint32_t i = 0; i < nr_mappings; i++) {
-		int err = location_file(loader, tgid, generation, &mappings[i], &tell, &runtimes);
+		int err = is_copy(&tell, i) ? 0 : location_file(loader, tgid, generation, &mappings[i], &tell, &runtimes);
 
 		if (err)
 			return err;
@@ -415,19 +447,24 @@ const union sonde_runtime_known *runtime_loader_known(const struct runtime_loade
 		   : NULL;
 }
 
-uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid, const struct process_mapping *mapping)
+uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid, const struct process_mapping *mapping,
+			      struct sonde_code_range *ret_part)
 {
 	struct kept_process *process = process_of(loader, tgid);
 	struct live_memory live = { loader->proxy, tgid };
 	const struct runtime_memory memory = { .read = read_memory, .arg = &live };
 
+	*ret_part = (struct sonde_code_range){ mapping->start_pc, mapping->end_pc };
 	for (uint32_t kind = 0; process && kind < SONDE_RUNTIME_COUNT; kind++) {
 		struct placed *placed = &process->placed[kind];
 		const struct runtime *runtime = runtime_of(kind);
 
-		if (placed->placing == PLACING_DONE && owns_frames(kind) && is_made(loader, mapping) &&
-		    runtime->owns_code(&loader->files[placed->object].images[placed->image].image, &memory, mapping->start_pc,
-				       mapping->end_pc, &placed->known))
+		if (placed->placing != PLACING_DONE || !owns_frames(kind))
+			continue;
+		if (owns_part(placed, runtime, mapping, ret_part) ||
+		    (is_made(loader, mapping) &&
+		     runtime->owns_code(&loader->files[placed->object].images[placed->image].image, &memory, mapping->start_pc,
+					mapping->end_pc, &placed->known)))
 			return kind;
 	}
 	return SONDE_RUNTIME_NONE;

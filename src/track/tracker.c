@@ -206,32 +206,53 @@ static int meet_mapped(struct tracker *tracker, const struct process_mapping *ma
 	return err;
 }
 
-/* Writes the mappings, with the tables of their files, to tracker->scratch. */
-static int fill_mappings(struct tracker *tracker, uint32_t tgid, const struct process_mapping *mappings, uint32_t nr_mappings)
+#define MAX_PIECES 3 /* of a mapping: a runtime owns a part in its middle */
+
+/* Writes one mapping to `to`: its number of pieces. */
+static uint32_t fill_mapping(struct tracker *tracker, uint32_t tgid, const struct process_mapping *mapping, struct sonde_mapping *to)
 {
-	struct sonde_code_range loop;
-	uint32_t object, owner;
+	struct sonde_mapping whole = { .start_pc = mapping->start_pc, .end_pc = mapping->end_pc };
+	struct sonde_code_range loop, part;
+	uint32_t object, owner, nr = 0;
+
+	table_loader_fill(tracker->loader, mapping->object, mapping->load_bias, &whole);
+	if (tracker->runtimes && runtime_loader_compiled(tracker->runtimes, tgid, mapping->start_pc, &object, &loop))
+		table_loader_fill_compiled(tracker->loader, object, &loop, &whole);
+	owner = tracker->runtimes ? runtime_loader_owner(tracker->runtimes, tgid, mapping, &part) : SONDE_RUNTIME_NONE;
+	if (owner == SONDE_RUNTIME_NONE)
+		part = (struct sonde_code_range){ whole.end_pc, whole.end_pc };
+	if (whole.start_pc < part.start_pc) {
+		to[nr] = whole;
+		to[nr++].end_pc = part.start_pc;
+	}
+	if (part.start_pc < part.end_pc)
+		to[nr++] = (struct sonde_mapping){
+			.start_pc = part.start_pc, .end_pc = part.end_pc, .index_pos = owner, .block_shift = SONDE_OWNED
+		};
+	if (part.end_pc < whole.end_pc) {
+		to[nr] = whole;
+		to[nr++].start_pc = part.end_pc;
+	}
+	return nr;
+}
+
+/* Writes the mappings, with the tables of their files, to tracker->scratch. */
+static int fill_mappings(struct tracker *tracker, uint32_t tgid, const struct process_mapping *mappings, uint32_t nr_mappings,
+			 uint32_t *ret_nr)
+{
+	uint32_t nr = 0;
 
 	if (nr_mappings > tracker->scratch_capacity) {
-		struct sonde_mapping *scratch = reallocarray(tracker->scratch, nr_mappings, sizeof(*scratch));
+		struct sonde_mapping *scratch = reallocarray(tracker->scratch, nr_mappings, MAX_PIECES * sizeof(*scratch));
 
 		if (!scratch)
 			return -ENOMEM;
 		tracker->scratch = scratch;
 		tracker->scratch_capacity = nr_mappings;
 	}
-	for (uint32_t i = 0; i < nr_mappings; i++) {
-		tracker->scratch[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
-		table_loader_fill(tracker->loader, mappings[i].object, mappings[i].load_bias, &tracker->scratch[i]);
-		if (tracker->runtimes && runtime_loader_compiled(tracker->runtimes, tgid, mappings[i].start_pc, &object, &loop))
-			table_loader_fill_compiled(tracker->loader, object, &loop, &tracker->scratch[i]);
-		owner = tracker->runtimes ? runtime_loader_owner(tracker->runtimes, tgid, &mappings[i]) : SONDE_RUNTIME_NONE;
-		if (owner != SONDE_RUNTIME_NONE) {
-			tracker->scratch[i].index_pos = owner;
-			tracker->scratch[i].nr_blocks = 0;
-			tracker->scratch[i].block_shift = SONDE_OWNED;
-		}
-	}
+	for (uint32_t i = 0; i < nr_mappings; i++)
+		nr += fill_mapping(tracker, tgid, &mappings[i], &tracker->scratch[nr]);
+	*ret_nr = nr;
 	return 0;
 }
 
@@ -252,14 +273,14 @@ static int note_unmet(struct tracker *tracker, const struct process_mapping *map
 static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
 {
 	struct tracker *tracker = arg;
-	struct sonde_process process = { .tgid = tgid, .generation = generation, .nr_mappings = nr_mappings };
+	struct sonde_process process = { .tgid = tgid, .generation = generation };
 	int err =
 	    tracker->runtimes ? runtime_loader_tell(tracker->runtimes, tgid, generation, mappings, nr_mappings, &process.runtimes) : 0;
 
 	if (!err)
 		err = note_unmet(tracker, mappings, nr_mappings);
 	if (!err)
-		err = fill_mappings(tracker, tgid, mappings, nr_mappings);
+		err = fill_mappings(tracker, tgid, mappings, nr_mappings, &process.nr_mappings);
 	if (err)
 		return err;
 	if (nr_mappings > SONDE_MAX_MAPPINGS && !tracker->has_too_many) {
@@ -620,12 +641,13 @@ static int know_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns
 	struct mappings_at then = { .from_ns = time_ns, .until_ns = time_ns };
 	int err = process_table_at(tracker->processes, tgid, time_ns, &then);
 	CLEANUP(freep) struct process_mapping *mappings = then.list;
+	uint32_t nr_pieces = 0;
 
 	if (err && err != -ENOENT)
 		return err;
 	err = meet_mapped(tracker, mappings, then.nr); /* may update the kernel */
 	if (!err)
-		err = fill_mappings(tracker, tgid, mappings, then.nr);
+		err = fill_mappings(tracker, tgid, mappings, then.nr, &nr_pieces);
 	if (err)
 		return err;
 	tracker->known_from_ns = then.from_ns;
@@ -633,7 +655,7 @@ static int know_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns
 	tracker->known = (struct deferred_process){ .tgid = tgid,
 						    .generation = then.generation,
 						    .mappings = tracker->scratch,
-						    .nr_mappings = then.nr,
+						    .nr_mappings = nr_pieces,
 						    .serial = ++tracker->nr_known };
 	for (uint32_t kind = 0; tracker->runtimes && kind < SONDE_RUNTIME_COUNT; kind++) {
 		if ((uint32_t)SONDE_RUNTIMES_THAT_OWN_CODE >> kind & 1)

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of V8's JavaScript among the native ones: tests/programs/node_spin.js reports its threads' stacks. SONDE_NODES=path:path... selects the programs, SONDE_NODE_MODES="interpreted ..."
+how they run; the default is the machine's own, and two ways."""
+import json
+import os
+import shutil
+import subprocess
+
+from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, skip, sonde, test
+
+SCENARIOS = ["plain", "map", "forEach", "sort", "reduce", "reviver", "replace", "recursion", "construct", "getter", "proxy", "generator", "apply", "bound", "evaluated", "method", "addon", "addonSort"]
+LIMIT = 0.03 # of marked samples; none may be wrong
+MODES = {
+	"default": lambda major: [],
+	"interpreted": lambda major: ["--no-opt", "--no-sparkplug"] + (["--no-maglev"] if major >= 20 else []),
+	"baseline": lambda major: ["--no-opt", "--always-sparkplug"] + (["--no-maglev"] if major >= 20 else []),
+	"jitless": lambda major: ["--jitless", "--no-expose-wasm"],
+	"maglev": lambda major: ["--no-opt", "--maglev"] if major >= 22 else None,
+}
+
+
+def build():
+	"""The addon's path."""
+	addon = os.path.join(fresh_folder("node"), "addon.node")
+	done = run(["cc", "-shared", "-fPIC", "-O2", "-o", addon, os.path.join(SOURCES, "node_addon.c")])
+	check(done.code == 0, lambda: done.err)
+	return addon
+
+
+class Spin:
+	"""A Node that runs the scenarios: .process."""
+
+	def __init__(self, node, options, addon, scenarios):
+		self.process = subprocess.Popen([node, *options, os.path.join(SOURCES, "node_spin.js"), addon, *scenarios], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *_):
+		self.process.kill()
+		self.process.communicate()
+
+
+def told_by(process, nr):
+	"""{tid: (scenario, [(name, file, line), ...] root to leaf)} of the threads that spin. name "-": it has none of its own."""
+	told = {}
+	while len(told) < nr:
+		words = process.stdout.readline().decode().split()
+		check(words and words[0] == "T", lambda: "not the start of a stack: %r" % words)
+		frames = []
+		for line in iter(lambda: process.stdout.readline().decode().split(), ["E"]):
+			frames.append((line[0], line[1], int(line[2])))
+		told[int(words[1])] = (words[2], frames[::-1])
+	return told
+
+
+def stack_of(report, sample):
+	"""[(kind, name, file, line)], root to leaf."""
+	frames = []
+	for number in report["stacks"][sample["user_stack"]][::-1]:
+		frame = report["frames"][number]
+		function = report["functions"][frame["function"]]
+		frames.append((frame["kind"], function["name"], function["file"], frame["line"]))
+	return frames
+
+
+def is_name(shown, own):
+	"""Is it the function's name? V8 itself shows a method with its class, and sonde what the source calls a function without a name."""
+	return own == "-" or shown.replace(" ", "_").rpartition(".")[2] == own.rpartition(".")[2]
+
+
+def stack_error(frames, want):
+	"""None when the frames of JavaScript are what the thread reported, and spin. "mark: ..." for a stack that says so itself."""
+	marks = [frame[1] for frame in frames if frame[0] == "mark"]
+	if marks or any(frame[1] == "[unknown]" for frame in frames):
+		return "mark: %s" % (marks + ["[unknown]"])[0]
+	shown = [frame[1:] for frame in frames if frame[0] == "v8" and not frame[1].startswith("Builtin:")]
+	want = [frame for frame in want if frame[1] != "-"] # those of V8's own are builtins
+	for number, (a, b) in enumerate(zip(shown, want)):
+		if a[1] != b[1] or not (a[1].startswith("node:") or is_name(a[0], b[0])): # Node gives some functions a name of their own
+			return "another function: %r, not %r" % (a, b)
+		if number < len(shown) - 1 and a[2] and a[2] != b[2]:
+			return "another line: %r, not %r" % (a, b)
+	if len(shown) > len(want) + 1 or (len(shown) == len(want) + 1 and shown[-1][0] != "spin"):
+		return "too many functions: %r" % (shown[len(want):],)
+	return "inlined" if len(shown) <= len(want) else None
+
+
+def order_error(scenario, frames):
+	"""None when builtins and the addon are where they called."""
+	names = [frame[1] for frame in frames]
+	wanted = {"map": ["map", "Builtin:ArrayMap", "inMap"], "sort": ["Builtin:ArrayPrototypeSort", "inSort"], "addon": ["addon_call_back", "addon_call", "inAddon"],
+		"addonSort": ["addon_sort", "addon_compare", "addon_call", "inAddonSort"]}.get(scenario, [])
+	if scenario in ("map", "sort") and wanted[-1] in names and not any(name.startswith("Builtin:Array") for name in names):
+		return None # the builtin is inlined, too
+	at = iter(names)
+	return None if all(name in at for name in wanted) else "order: %r" % names
+
+
+def check_node(node, mode):
+	need_bpf()
+	major = int(run([node, "--version"]).out.strip().lstrip("v").split(".")[0])
+	options = MODES[mode](major)
+	if options is None:
+		skip("no such mode in Node %d" % major)
+	right, inlined, marked, wrong = {}, {}, {}, {}
+	with Spin(node, options, build(), SCENARIOS) as running:
+		told = told_by(running.process, len(SCENARIOS))
+		for _ in range(6):
+			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", running.process.pid, 2, want=0).out)
+			for sample in report["samples"]:
+				if sample["tid"] not in told:
+					continue # compilers, collectors
+				scenario, want = told[sample["tid"]]
+				frames = stack_of(report, sample)
+				error = stack_error(frames, want)
+				error = order_error(scenario, frames) if not error else error
+				kind = right if not error else inlined if error == "inlined" else marked if error.startswith("mark") else wrong
+				counts = kind.setdefault(scenario, {})
+				counts[error] = counts.get(error, 0) + sample["values"][0]
+			if all(sum((right.get(scenario, {}) | inlined.get(scenario, {})).values()) >= 20 for scenario in SCENARIOS):
+				break
+	total = {name: sum(sum(each.values()) for each in kind.values()) for name, kind in (("right", right), ("inlined", inlined), ("marked", marked), ("wrong", wrong))}
+	text = "%s: %r" % (mode, total)
+	check(not wrong, lambda: "%s; wrong: %r" % (text, wrong))
+	check(total["marked"] <= LIMIT * total["right"], lambda: "%s; marked: %r" % (text, marked))
+	for scenario in SCENARIOS:
+		check(scenario in right or scenario in inlined, lambda scenario=scenario: "%s; no sample of %s" % (text, scenario))
+	check(mode not in ("interpreted", "baseline", "jitless") or not total["inlined"], lambda: "%s; functions are missing: %r" % (text, inlined))
+	return text
+
+
+def register(node, mode):
+	def spins():
+		print("# " + check_node(node, mode))
+	spins.__name__ = "%s_%s" % (os.path.basename(node), mode)
+	test(spins)
+
+
+NODES = [path for path in os.environ.get("SONDE_NODES", shutil.which("node") or "").split(":") if path]
+for path in NODES:
+	for each in os.environ.get("SONDE_NODE_MODES", "default interpreted").split():
+		register(path, each)
+
+if not NODES:
+	@test
+	def no_node():
+		skip("no node")
+
+if __name__ == "__main__":
+	run_tests()
