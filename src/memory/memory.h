@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory: the measurement of memory that was allocated and is not free. */
+/* memory: the measurements of memory that is allocated. */
 #pragma once
 #include "engine/measurement.h"
 
 extern const struct measurement_type leak_measurement;
+extern const struct measurement_type alloc_measurement; /* who allocates, and what of it is not free */

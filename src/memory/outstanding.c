@@ -51,8 +51,8 @@ int outstanding_add(struct outstanding *outstanding, const struct sonde_alloc_ke
 	if (number == INTERNED_NONE)
 		return -ENOMEM;
 	at = interned_at(&outstanding->sums, number);
-	*(is_old ? &at->nr : &at->nr_young) += 1;
-	*(is_old ? &at->bytes : &at->bytes_young) += block->bytes;
+	*(is_old ? &at->nr : &at->nr_young) += block->weight;
+	*(is_old ? &at->bytes : &at->bytes_young) += block->bytes * block->weight;
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes the layout of BCC's memleak: the stacks that hold the most memory, the largest last. */
+/* Writes the layout of BCC's memleak: the stacks that hold, or have allocated, the most memory, the largest last. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,15 +9,34 @@
 #include "frames/frame_source.h"
 #include "frames/frame_text.h"
 #include "show/fold.h"
+#include "show/histogram_text.h"
 #include "show/text_formats.h"
 
-bool text_is_outstanding(const struct profile *profile)
+static bool has_types(const struct profile *profile, const char *const *names, uint32_t nr_names)
 {
 	uint32_t nr;
 	const struct profile_value_type *types = profile_value_types(profile, &nr);
 
-	return nr >= 2 && !strcmp(profile_string_text(profile, types[0].type), "inuse_objects") &&
-	       !strcmp(profile_string_text(profile, types[1].type), "inuse_space");
+	for (uint32_t i = 0; i < nr_names; i++) {
+		if (i >= nr || strcmp(profile_string_text(profile, types[i].type), names[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* All that was allocated, and what of it is outstanding. */
+static bool is_allocated(const struct profile *profile)
+{
+	static const char *const names[] = { "alloc_objects", "alloc_space", "inuse_objects", "inuse_space" };
+
+	return has_types(profile, names, ARRAY_SIZE(names));
+}
+
+bool text_is_outstanding(const struct profile *profile)
+{
+	static const char *const names[] = { "inuse_objects", "inuse_space" };
+
+	return has_types(profile, names, ARRAY_SIZE(names)) || is_allocated(profile);
 }
 
 /* "main+0x4d [prog] (main.c:12)" */
@@ -42,16 +61,20 @@ static void write_frame(struct buffer *buffer, const struct profile *profile, co
 	buffer_settle(buffer);
 }
 
-static void write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options,
-			const struct fold_entry *entry)
+static int write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options,
+		       const struct fold *fold, const struct fold_entry *entry)
 {
 	uint32_t nr = 0;
 
-	buffer_printf(buffer, "\t%" PRId64 " bytes in %" PRId64 " allocations from stack\n", entry->values[1], entry->values[0]);
+	buffer_printf(buffer, "\t%" PRId64 " bytes in %" PRId64 " allocations", entry->values[1], entry->values[0]);
+	if (is_allocated(profile))
+		buffer_printf(buffer, ", %" PRId64 " bytes in %" PRId64 " not freed,", entry->values[3], entry->values[2]);
+	buffer_text(buffer, " from stack\n");
 	if (entry->user_stack != PROFILE_NONE)
 		profile_stack_at(profile, entry->user_stack, &nr);
 	for (uint32_t i = 0; i < nr; i++)
 		write_frame(buffer, profile, options, profile_stack_at(profile, entry->user_stack, &nr)[i]);
+	return fold_print_histograms(buffer, profile, fold, entry);
 }
 
 #define MAX_SUSPECTS 10
@@ -112,6 +135,15 @@ static void write_time(struct buffer *buffer, const struct profile *profile)
 		buffer_text(buffer, text);
 }
 
+static void write_heading(struct buffer *buffer, const struct profile *profile, uint32_t max_stacks)
+{
+	if (max_stacks)
+		buffer_printf(buffer, "Top %" PRIu32 " stacks", max_stacks);
+	else
+		buffer_text(buffer, "Stacks");
+	buffer_text(buffer, is_allocated(profile) ? " by what they allocated:\n" : " with outstanding allocations:\n");
+}
+
 int write_outstanding(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
 	CLEANUP(fold_done) struct fold fold = { 0 };
@@ -124,18 +156,16 @@ int write_outstanding(const struct profile *profile, const struct export_options
 	if (err)
 		return err;
 	nr = options->max_stacks && options->max_stacks < fold.nr_entries ? options->max_stacks : fold.nr_entries;
-	err = write_suspects(buffer, profile, &shown, &fold);
+	err = is_allocated(profile) ? 0 : write_suspects(buffer, profile, &shown, &fold);
 	if (err)
 		return err;
 	write_time(buffer, profile);
-	if (options->max_stacks)
-		buffer_printf(buffer, "Top %" PRIu32 " stacks with outstanding allocations:\n", options->max_stacks);
-	else
-		buffer_text(buffer, "Stacks with outstanding allocations:\n");
+	write_heading(buffer, profile, options->max_stacks);
 	write_blocks(buffer, profile);
-	for (uint32_t i = fold.nr_entries - nr; !buffer->err && i < fold.nr_entries; i++)
-		write_entry(buffer, profile, &shown, &fold.entries[i]);
+	for (uint32_t i = fold.nr_entries - nr; !err && !buffer->err && i < fold.nr_entries; i++)
+		err = write_entry(buffer, profile, &shown, &fold, &fold.entries[i]);
+	histogram_print_whole(buffer, profile);
 	for (uint32_t i = 0; i < profile_account_of(profile)->nr_notes; i++)
 		buffer_printf(buffer, "WARNING: %s\n", profile_account_of(profile)->notes[i]);
-	return 0;
+	return err;
 }

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (Background, CFLAGS, PROGRAMS, SOURCES, build, building, check, compile_one, is_older, load_json, need_bpf, run_tests, # noqa: E402
+from harness import (Background, CFLAGS, PROGRAMS, SOURCES, build, build_library, building, check, compile_one, is_older, load_json, need_bpf, run_tests, # noqa: E402
 	scratch, sonde, test)
 
 
@@ -140,14 +140,6 @@ def static_program():
 		if is_older(path, [os.path.join(SOURCES, "heap.c")]):
 			compile_one(["gcc", *CFLAGS, "-static", "-w", "-o", path, os.path.join(SOURCES, "heap.c")])
 	return exactly("plain", "kinds", "reallocs", path=path)[0]
-
-
-def build_library(name):
-	library = os.path.join(PROGRAMS, "lib%s.so" % name)
-	with building():
-		if is_older(library, [os.path.join(SOURCES, name + ".c")]):
-			compile_one(["gcc", *CFLAGS, "-fno-builtin", "-shared", "-fPIC", "-o", library, os.path.join(SOURCES, name + ".c")])
-	return library
 
 
 @test
