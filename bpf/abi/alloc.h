@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* alloc: what bpf/alloc.bpf.c keeps of memory that was allocated and is not free yet, and what it counts. */
+/* alloc: what bpf/heap/alloc.bpf.c keeps of memory that was allocated and is not free yet, and what it counts. */
 #pragma once
 #include "record.h"
 #include "types.h"

@@ -8,31 +8,18 @@
 #define SONDE_ALLOC_MAX_SAMPLE_BYTES (128u << 20) /* products fit in 64 bits */
 #define SONDE_ALLOC_CERTAIN (1ULL << 32)
 
-/* exp(-2^(bit - 32)) in 32 bits behind the point, if that bit is set. */
-static inline __u64 sonde_decay(__u64 rest, __u64 x, __u32 bit, __u64 factor)
-{
-	return x >> bit & 1 ? rest * factor >> 32 : rest;
-}
-
-/* exp(-x), both with 32 bits behind the point; 0 < x < 23. The last 24 bits of x by the series, of which the third term is too small. */
+/* exp(-x), both with 32 bits behind the point; 2^-27 <= x < 23. By the series for x / 32, squared five times; its sixth term is too small.
+ * Without branches, which the verifier would follow both ways. */
 static inline __u64 sonde_exp_minus(__u64 x)
 {
-	__u64 low = x & 0xffffff, rest = 1ULL << 32;
+	__u64 y = x >> 5, y2 = y * y >> 32, y3 = y2 * y >> 32, y4 = y3 * y >> 32, y5 = y4 * y >> 32;
+	__u64 result = (1ULL << 32) - y + y2 / 2 - y3 / 6 + y4 / 24 - y5 / 120;
 
-	rest = sonde_decay(rest, x, 24, 4278222805);
-	rest = sonde_decay(rest, x, 25, 4261543595);
-	rest = sonde_decay(rest, x, 26, 4228380000);
-	rest = sonde_decay(rest, x, 27, 4162825044);
-	rest = sonde_decay(rest, x, 28, 4034748382);
-	rest = sonde_decay(rest, x, 29, 3790295335);
-	rest = sonde_decay(rest, x, 30, 3344923893);
-	rest = sonde_decay(rest, x, 31, 2605029347);
-	rest = sonde_decay(rest, x, 32, 1580030169);
-	rest = sonde_decay(rest, x, 33, 581260615);
-	rest = sonde_decay(rest, x, 34, 78665070);
-	rest = sonde_decay(rest, x, 35, 1440801);
-	rest = sonde_decay(rest, x, 36, 483);
-	return low ? rest * ((1ULL << 32) - low + (low * low >> 33)) >> 32 : rest;
+	result = result * result >> 32;
+	result = result * result >> 32;
+	result = result * result >> 32;
+	result = result * result >> 32;
+	return result * result >> 32;
 }
 
 /* The chance of a block, of SONDE_ALLOC_CERTAIN. A block of no bytes has that of one byte. */

@@ -52,6 +52,8 @@ enum sonde_mode {
 	SONDE_TRACE,     /* hits of tracepoints, system calls and functions: counts, times, lines */
 	SONDE_TRACE_STACKS, /* the same as a profile of their stacks */
 	SONDE_ALLOC,     /* who allocates memory: all that was allocated, and what of it is not free; by the same probes */
+	SONDE_RESIDENT,  /* where resident memory grows: by the kernel's counters, on the whole machine if no target is given */
+	SONDE_LEAK_KERNEL, /* as SONDE_LEAK, for the kernel's own memory: no targets */
 };
 
 /* A window that was resolved and written to the outputs. */
@@ -148,7 +150,7 @@ struct sonde_io_options { /* SONDE_IO: sums after each `every_ns` and at the end
 #define SONDE_DEFAULT_MAX_LIVE 1000000
 
 /* With `every_ns`, each window's profile has the blocks that are allocated at its end. */
-struct sonde_leak_options { /* SONDE_LEAK, SONDE_ALLOC: processes or a command are required */
+struct sonde_leak_options { /* SONDE_LEAK, SONDE_ALLOC: processes or a command are required; SONDE_LEAK_KERNEL */
 	size_t size;                /* sizeof(struct sonde_leak_options) */
 	uint64_t older_than_ns;     /* report only blocks of this age; 0: all */
 	uint64_t min_bytes, max_bytes; /* track only allocations of these sizes; max 0: no limit */
@@ -233,7 +235,7 @@ struct sonde_session_options {
 	int (*text)(void *arg, const char *lines);
 	void *arg;
 	const struct sonde_leak_options *leak; /* as `sampling` and the others */
-	uint32_t max_stacks;        /* SONDE_LEAK, SONDE_ALLOC: text has so many stacks, the largest; 0: all */
+	uint32_t max_stacks;        /* of memory (SONDE_LEAK, ...): text has so many stacks, the largest; 0: all */
 };
 
 /* Untrusted files are read in a worker, a process without rights: the program that uses the library, started once more. So the program's

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sonde alloc: who allocates memory. */
+#include <errno.h>
+
 #include "cli/heap_options.h"
 #include "cli/verbs.h"
 
 struct alloc_arguments {
 	struct heap_options heap;
 	uint64_t sample_bytes;
-	bool histograms;
+	bool rss, histograms;
 };
 
 #define FIELD(field) .offset = offsetof(struct alloc_arguments, field)
@@ -22,8 +24,16 @@ static const struct option_spec options[] = {
 	  .help = "sample: points lie on the allocated bytes at random, one in so many (512K), and a block with a point in it is tracked. "
 		  "It counts as many as its chance says, so all numbers are right in the mean" },
 	HEAP_BLOCK_OPTIONS(struct alloc_arguments, heap),
+	{ .name = "rss",
+	  .kind = OPTION_FLAG,
+	  FIELD(rss),
+	  .excludes = "sample",
+	  .instead = "--rss takes a stack for each new mebibyte anyway",
+	  .help = "instead of allocations: where resident memory grows, a stack for each mebibyte that a process has more than ever "
+		  "before; of the whole machine or of the targets, and without probes in them. Anonymous memory, huge pages, files, shared "
+		  "memory and swap are counted apart" },
 
-	TARGET_OPTIONS_IDS(struct alloc_arguments, heap.recording.targets),
+	TARGET_OPTIONS(struct alloc_arguments, heap.recording.targets),
 	HEAP_CHILDREN_OPTION(struct alloc_arguments, heap),
 
 	HEAP_TOP_OPTION(struct alloc_arguments, heap),
@@ -32,6 +42,7 @@ static const struct option_spec options[] = {
 };
 
 static const struct verb_example examples[] = {
+	{ "sonde alloc --rss", "whose resident memory grows on this machine, and where" },
 	{ "sonde alloc -p 185", "who allocates in process 185, until Ctrl-C" },
 	{ "sonde alloc -p 185 10", "every 10 seconds" },
 	{ "sonde alloc --sample 512K -o alloc.html -- ./prog", "a command, sampled, as a flame graph" },
@@ -43,7 +54,23 @@ static int check(void *all, char *const *command, struct diag *diag)
 {
 	struct alloc_arguments *arguments = all;
 
-	return heap_options_check(&arguments->heap, command, diag);
+	if (!arguments->rss)
+		return heap_options_check(&arguments->heap, command, diag);
+	if (arguments->histograms || arguments->heap.min_bytes || arguments->heap.max_bytes || arguments->heap.object ||
+	    arguments->heap.children || arguments->heap.max_live)
+		return diag_errno(diag, EINVAL, "--rss sees no blocks: leave out --histograms, --min-size, --max-size, --max-live, "
+						"--obj and --children");
+	arguments->heap.recording.user_only = true;
+	return heap_options_check_recording(&arguments->heap, command, diag);
+}
+
+static int run_rss(const struct alloc_arguments *arguments, struct sonde_session_options *of_library)
+{
+	const struct recording_words words = { .is_attached = true,
+					       .no_samples = "no process has grown by a mebibyte" };
+
+	of_library->mode = SONDE_RESIDENT;
+	return recording_run(&alloc_verb, &arguments->heap.recording, of_library, &words);
 }
 
 static int alloc_run(void *all, const char *command_line)
@@ -53,13 +80,15 @@ static int alloc_run(void *all, const char *command_line)
 	struct sonde_session_options of_library = recording_options(&arguments->heap.recording, command_line);
 	const struct recording_words words = { .is_attached = true, .no_samples = "nothing was allocated" };
 
+	of_library.max_stacks = (uint32_t)arguments->heap.max_stacks;
+	of_library.user_only = true;
+	of_library.lines = !of_library.no_lines;
+	if (arguments->rss)
+		return run_rss(arguments, &of_library);
 	leak.sample_bytes = arguments->sample_bytes;
 	leak.histograms = arguments->histograms;
 	of_library.mode = SONDE_ALLOC;
 	of_library.leak = &leak;
-	of_library.max_stacks = (uint32_t)arguments->heap.max_stacks;
-	of_library.user_only = true;
-	of_library.lines = !of_library.no_lines;
 	return recording_run(&alloc_verb, &arguments->heap.recording, &of_library, &words);
 }
 

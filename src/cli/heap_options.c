@@ -4,11 +4,19 @@
 #include <errno.h>
 #include <inttypes.h>
 
-int heap_options_check(struct heap_options *heap, char *const *command, struct diag *diag)
+int heap_options_check_recording(struct heap_options *heap, char *const *command, struct diag *diag)
 {
 	struct recording *recording = &heap->recording;
 
 	recording->command = command;
+	recording->duration_s = heap->nr_intervals <= RECORDING_MAX_DURATION_S ? heap->nr_intervals * recording->every_s : 0;
+	return recording_check(recording, diag);
+}
+
+int heap_options_check(struct heap_options *heap, char *const *command, struct diag *diag)
+{
+	const struct recording *recording = &heap->recording;
+
 	if (!command && !recording->targets.tgids.nr)
 		return diag_errno(diag, EINVAL, "say which process: -p PID, or -- command");
 	if (recording->targets.tids.nr)
@@ -19,8 +27,7 @@ int heap_options_check(struct heap_options *heap, char *const *command, struct d
 		return diag_errno(diag, EINVAL, "no block has at least %" PRIu64 " and at most %" PRIu64
 				  " bytes: --max-size is below --min-size",
 				  heap->min_bytes, heap->max_bytes);
-	recording->duration_s = heap->nr_intervals <= RECORDING_MAX_DURATION_S ? heap->nr_intervals * recording->every_s : 0;
-	return recording_check(recording, diag);
+	return heap_options_check_recording(heap, command, diag);
 }
 
 struct sonde_leak_options heap_options_leak(const struct heap_options *heap)

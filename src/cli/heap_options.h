@@ -62,5 +62,7 @@ struct heap_options {
 
 /* Checks what the table cannot express, and sets the duration by the intervals. 0; -EINVAL with a line. */
 MUST_CHECK int heap_options_check(struct heap_options *heap, char *const *command, struct diag *diag);
+/* Of these only what concerns the recording. */
+MUST_CHECK int heap_options_check_recording(struct heap_options *heap, char *const *command, struct diag *diag);
 /* The library's options for these; the verb adds its own. Borrows `heap`. */
 struct sonde_leak_options heap_options_leak(const struct heap_options *heap);

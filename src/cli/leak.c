@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sonde leak: BCC's memleak, its options under long names. */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "cli/heap_options.h"
 #include "cli/verbs.h"
@@ -11,7 +13,7 @@
 struct leak_arguments {
 	struct heap_options heap;
 	uint64_t older_ms, sample_rate;
-	bool each, combined, missing_free;
+	bool kernel, each, combined, missing_free;
 };
 
 #define FIELD(field) .offset = offsetof(struct leak_arguments, field)
@@ -19,6 +21,13 @@ struct leak_arguments {
 static const struct option_spec options[] = {
 	HEAP_INTERVAL_OPTIONS(struct leak_arguments, heap,
 			      "seconds between two reports; 5. With -o and without it one report, at the end"),
+	{ .name = "kernel",
+	  .kind = OPTION_FLAG,
+	  FIELD(kernel),
+	  .excludes = "pid",
+	  .instead = "the kernel's memory belongs to no process",
+	  .help = "the kernel's own memory instead of a process's: blocks of kmalloc and of slab caches, and pages, by the kernel stack "
+		  "that asked for them. The whole machine is slowed down a little" },
 	{ .name = "older-than",
 	  .metavar = "MS",
 	  .kind = OPTION_NUMBER,
@@ -54,6 +63,7 @@ static const struct verb_example examples[] = {
 	{ "sonde leak -- ./prog", "a command from its start to its end" },
 	{ "sonde leak --older-than 60000 -p 185", "only what is older than a minute" },
 	{ "sonde leak -o leak.html -p 185", "as a flame graph, until Ctrl-C" },
+	{ "sonde leak --kernel 10", "what the kernel allocates and does not free, every 10 seconds" },
 	{ "sonde leak --all --top 1 -p 185", "with the blocks' addresses" },
 	{ NULL, NULL },
 };
@@ -67,7 +77,11 @@ static int check(void *all, char *const *command, struct diag *diag)
 		arguments->older_ms = 0;
 	if (!recording->every_s && !recording->outputs.nr)
 		recording->every_s = DEFAULT_INTERVAL_S;
-	return heap_options_check(&arguments->heap, command, diag);
+	if (!arguments->kernel)
+		return heap_options_check(&arguments->heap, command, diag);
+	if (command || recording->targets.tids.nr || arguments->heap.object || arguments->heap.children)
+		return diag_errno(diag, EINVAL, "--kernel is for the whole machine: leave out the command, -L, --obj and --children");
+	return heap_options_check_recording(&arguments->heap, command, diag);
 }
 
 static int leak_run(void *all, const char *command_line)
@@ -80,10 +94,11 @@ static int leak_run(void *all, const char *command_line)
 	leak.older_than_ns = arguments->older_ms * NS_PER_MS;
 	leak.sample_rate = (uint32_t)arguments->sample_rate;
 	leak.each = arguments->each;
-	of_library.mode = SONDE_LEAK;
+	of_library.mode = arguments->kernel ? SONDE_LEAK_KERNEL : SONDE_LEAK;
 	of_library.leak = &leak;
 	of_library.max_stacks = (uint32_t)arguments->heap.max_stacks;
-	of_library.user_only = true;
+	of_library.user_only = !arguments->kernel;
+	of_library.kernel_only = arguments->kernel;
 	of_library.lines = !of_library.no_lines;
 	return recording_run(&leak_verb, &arguments->heap.recording, &of_library, &words);
 }

@@ -6,6 +6,7 @@
 
 #include "abi/event.h"
 #include "abi/record.h"
+#include "abi/rss.h"
 #include "abi/runq.h"
 #include "abi/wait.h"
 #include "base/cleanup.h"
@@ -35,6 +36,7 @@ static const struct kind kinds[] = {
 	[SONDE_RECORD_SWITCH] = { .bytes = sizeof(struct sonde_switch_record) },
 	[SONDE_RECORD_WAKEUP] = { .bytes = sizeof(struct sonde_wakeup_record) },
 	[SONDE_RECORD_EVENT] = { .bytes = sizeof(struct sonde_event_record) },
+	[SONDE_RECORD_RSS] = { .bytes = sizeof(struct sonde_rss_record) },
 	[SONDE_RECORD_RUNQSLOWER] = { .bytes = sizeof(struct sonde_runqslower_record) },
 };
 

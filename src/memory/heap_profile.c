@@ -27,6 +27,24 @@ void heap_free(struct heap *heap)
 	free(heap);
 }
 
+static void free_own(void *own)
+{
+	heap_free(own);
+}
+
+int heap_close(struct heap **heap, struct stack_recorder *recorder, const struct process_table *processes, struct window *window)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < outstanding_nr((*heap)->outstanding); i++)
+		err = stack_recorder_keep(recorder, &outstanding_at((*heap)->outstanding, i)->key.ids, 0, processes);
+	for (uint32_t i = 0; !err && i < allocated_nr((*heap)->allocated); i++)
+		err = stack_recorder_keep(recorder, &allocated_at((*heap)->allocated, i)->ids, 0, processes);
+	window->own = MOVE(*heap);
+	window->free_own = free_own;
+	return err;
+}
+
 /* --- values: as pprof names them in profiles of a heap -------------------------------------------------------------------------------- */
 
 enum leak_value { LEAK_OBJECTS, LEAK_BYTES, LEAK_GROWTH, LEAK_VALUES };

@@ -227,6 +227,15 @@ static void look_up(struct reading *reading, uint32_t tgid)
 /* The blocks of a program that was replaced by exec went with its memory. */
 static int take_block(void *arg, const struct sonde_alloc_key *key, const struct sonde_alloc_block *block)
 {
+	const struct sonde_stack_ids ids = { .user_stack = block->user_stack,
+					     .runtime_stack = block->runtime_stack,
+					     .user_state = block->user_state,
+					     .runtime_state = block->runtime_state,
+					     .generation = block->generation };
+	struct outstanding_block taken = { .ids = { .ids = known_ids(&ids), .tgid = key->tgid, .user_generation = block->generation },
+					   .addr = key->addr,
+					   .bytes = block->bytes,
+					   .weight = block->weight };
 	struct reading *reading = arg;
 
 	look_up(reading, key->tgid);
@@ -234,8 +243,10 @@ static int take_block(void *arg, const struct sonde_alloc_key *key, const struct
 		alloc_programs_forget(reading->leak->programs, key);
 		return 0;
 	}
-	reading->leak->nr_young += block->time_ns > reading->old_ns;
-	return outstanding_add(reading->to->outstanding, key, block, reading->comm, block->time_ns <= reading->old_ns);
+	taken.comm = reading->comm;
+	taken.is_old = block->time_ns <= reading->old_ns;
+	reading->leak->nr_young += !taken.is_old;
+	return outstanding_add(reading->to->outstanding, &taken);
 }
 
 static int take_sum(void *arg, const struct sonde_alloc_sum_key *key, const struct sonde_alloc_sum *sum)
@@ -298,28 +309,10 @@ static int stop(struct measurement *measurement, struct diag *diag, uint64_t *re
 	return take_all(leak, *ret_end_ns, diag);
 }
 
-static void free_own(void *own)
-{
-	heap_free(own);
-}
-
-/* The stacks of older blocks were sent in an earlier window: each window copies them from the one before. */
 static int close_window(struct measurement *measurement, const struct process_table *processes, struct window *window)
 {
-	struct leak *leak = leak_of(measurement);
-	struct stack_recorder *recorder = measurement->parts.engine->recorder;
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < outstanding_nr(leak->cut->outstanding); i++)
-		err = stack_recorder_keep(recorder, &outstanding_at(leak->cut->outstanding, i)->key.ids, 0, processes);
-	for (uint32_t i = 0; !err && i < allocated_nr(leak->cut->allocated); i++)
-		err = stack_recorder_keep(recorder, &allocated_at(leak->cut->allocated, i)->ids, 0, processes);
-	window->own = MOVE(leak->cut);
-	window->free_own = free_own;
-	return err;
+	return heap_close(&leak_of(measurement)->cut, measurement->parts.engine->recorder, processes, window);
 }
-
-/* --- the account ---------------------------------------------------------------------------------------------------------------------- */
 
 static int make_profile(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
 {

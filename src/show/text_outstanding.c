@@ -32,11 +32,19 @@ static bool is_allocated(const struct profile *profile)
 	return has_types(profile, names, ARRAY_SIZE(names));
 }
 
+/* Growth of resident memory. */
+static bool is_resident(const struct profile *profile)
+{
+	static const char *const names[] = { "rss", "rss_anonymous", "rss_huge", "rss_file", "rss_shared", "swap" };
+
+	return has_types(profile, names, ARRAY_SIZE(names));
+}
+
 bool text_is_outstanding(const struct profile *profile)
 {
 	static const char *const names[] = { "inuse_objects", "inuse_space" };
 
-	return has_types(profile, names, ARRAY_SIZE(names)) || is_allocated(profile);
+	return has_types(profile, names, ARRAY_SIZE(names)) || is_allocated(profile) || is_resident(profile);
 }
 
 /* "main+0x4d [prog] (main.c:12)" */
@@ -61,23 +69,55 @@ static void write_frame(struct buffer *buffer, const struct profile *profile, co
 	buffer_settle(buffer);
 }
 
-static int write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options,
-		       const struct fold *fold, const struct fold_entry *entry)
+static void write_stack(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t stack)
 {
 	uint32_t nr = 0;
 
-	buffer_printf(buffer, "\t%" PRId64 " bytes in %" PRId64 " allocations", entry->values[1], entry->values[0]);
+	if (stack != PROFILE_NONE)
+		profile_stack_at(profile, stack, &nr);
+	for (uint32_t i = 0; i < nr; i++)
+		write_frame(buffer, profile, options, profile_stack_at(profile, stack, &nr)[i]);
+}
+
+/* "3145728 bytes: 1048576 anonymous, 2097152 in huge pages, in prog (185)" */
+static void write_growth(struct buffer *buffer, const struct profile *profile, const struct fold_entry *entry)
+{
+	static const char *const kinds[] = { "anonymous", "in huge pages", "of files", "shared", "swapped out" };
+	const char *between = ":";
+
+	buffer_printf(buffer, "\t%" PRId64 " bytes", entry->values[0]);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!entry->values[i + 1])
+			continue;
+		buffer_printf(buffer, "%s %" PRId64 " %s", between, entry->values[i + 1], kinds[i]);
+		between = ",";
+	}
+	buffer_text(buffer, ", in ");
+	plain_text(buffer, profile_string_text(profile, entry->comm), ';');
+	buffer_printf(buffer, " (%" PRIu32 ")", entry->tgid);
+}
+
+static int write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options,
+		       const struct fold *fold, const struct fold_entry *entry)
+{
+	if (is_resident(profile))
+		write_growth(buffer, profile, entry);
+	else
+		buffer_printf(buffer, "\t%" PRId64 " bytes in %" PRId64 " allocations", entry->values[1], entry->values[0]);
 	if (is_allocated(profile))
 		buffer_printf(buffer, ", %" PRId64 " bytes in %" PRId64 " not freed,", entry->values[3], entry->values[2]);
 	buffer_text(buffer, " from stack\n");
-	if (entry->user_stack != PROFILE_NONE)
-		profile_stack_at(profile, entry->user_stack, &nr);
-	for (uint32_t i = 0; i < nr; i++)
-		write_frame(buffer, profile, options, profile_stack_at(profile, entry->user_stack, &nr)[i]);
+	write_stack(buffer, profile, options, entry->kernel_stack);
+	write_stack(buffer, profile, options, entry->user_stack);
 	return fold_print_histograms(buffer, profile, fold, entry);
 }
 
 #define MAX_SUSPECTS 10
+
+static uint32_t leaf_stack(const struct fold_entry *entry)
+{
+	return entry->kernel_stack != PROFILE_NONE ? entry->kernel_stack : entry->user_stack;
+}
 
 static int compare_growth(const void *left, const void *right)
 {
@@ -96,7 +136,7 @@ static int write_suspects(struct buffer *buffer, const struct profile *profile, 
 	if (!list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < fold->nr_entries; i++) {
-		if (fold->entries[i].values[2] > 0 && fold->entries[i].user_stack != PROFILE_NONE)
+		if (fold->entries[i].values[2] > 0 && leaf_stack(&fold->entries[i]) != PROFILE_NONE)
 			list[nr++] = &fold->entries[i];
 	}
 	qsort(list, nr, sizeof(*list), compare_growth);
@@ -104,7 +144,7 @@ static int write_suspects(struct buffer *buffer, const struct profile *profile, 
 		buffer_text(buffer, "Suspects, which grow steadily:\n");
 	for (uint32_t i = 0; i < nr && i < MAX_SUSPECTS; i++) {
 		buffer_printf(buffer, "\t%.1f bytes/s:", (double)list[i]->values[2] / 3600);
-		write_frame(buffer, profile, options, profile_stack_at(profile, list[i]->user_stack, &nr_frames)[0]);
+		write_frame(buffer, profile, options, profile_stack_at(profile, leaf_stack(list[i]), &nr_frames)[0]);
 	}
 	return 0;
 }
@@ -141,7 +181,9 @@ static void write_heading(struct buffer *buffer, const struct profile *profile, 
 		buffer_printf(buffer, "Top %" PRIu32 " stacks", max_stacks);
 	else
 		buffer_text(buffer, "Stacks");
-	buffer_text(buffer, is_allocated(profile) ? " by what they allocated:\n" : " with outstanding allocations:\n");
+	buffer_text(buffer, is_resident(profile)    ? " by growth of resident memory:\n"
+			    : is_allocated(profile) ? " by what they allocated:\n"
+						    : " with outstanding allocations:\n");
 }
 
 int write_outstanding(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
@@ -156,7 +198,7 @@ int write_outstanding(const struct profile *profile, const struct export_options
 	if (err)
 		return err;
 	nr = options->max_stacks && options->max_stacks < fold.nr_entries ? options->max_stacks : fold.nr_entries;
-	err = is_allocated(profile) ? 0 : write_suspects(buffer, profile, &shown, &fold);
+	err = is_allocated(profile) || is_resident(profile) ? 0 : write_suspects(buffer, profile, &shown, &fold);
 	if (err)
 		return err;
 	write_time(buffer, profile);

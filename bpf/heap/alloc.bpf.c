@@ -244,15 +244,16 @@ static __always_inline __u64 bytes_of(const struct arguments *a, __u32 kind)
 	return a->first;
 }
 
-WALK_FUNCTION __u32 sampled_weight(__u64 bytes)
+static __always_inline __u32 sampled_weight(__u64 bytes)
 {
 	__u64 chance = sonde_alloc_chance(bytes, alloc_cfg.sample_bytes);
 
 	return bpf_get_prandom_u32() < chance ? sonde_alloc_weight(chance, bpf_get_prandom_u32()) : 0;
 }
 
-/* So many blocks it stands for; 0: it is left out. */
-static __always_inline __u32 weight_of(__u64 bytes)
+/* So many blocks it stands for; 0: it is left out. Verified by itself, as are other functions here: their branches would double what
+ * follows. */
+WALK_FUNCTION __u32 weight_of(__u64 bytes)
 {
 	if (alloc_cfg.min_bytes && bytes < alloc_cfg.min_bytes)
 		return 0;
@@ -327,6 +328,23 @@ static __always_inline void end_block(const struct sonde_alloc_block *block, __u
 {
 	if (alloc_cfg.sums)
 		sum_end(block, tgid);
+}
+
+/* Removes the block at that address, as its life has ended, or (`is_inner`) as it was never the program's. 0: there was none. */
+WALK_FUNCTION int remove_block(__u64 addr, __u32 tgid, int is_inner)
+{
+	struct sonde_alloc_key key = { .addr = addr, .tgid = tgid, .space = SONDE_ALLOC_HEAP };
+	struct sonde_alloc_block gone, *known = alloc_cfg.sums ? bpf_map_lookup_elem(&alloc_blocks, &key) : 0;
+
+	if (known)
+		gone = *known;
+	if (bpf_map_delete_elem(&alloc_blocks, &key))
+		return 0;
+	if (known && is_inner)
+		sum_block(&gone, tgid, -1);
+	else if (known)
+		sum_end(&gone, tgid);
+	return 1;
 }
 
 /* --- blocks that go ------------------------------------------------------------------------------------------------------------------- */
@@ -607,27 +625,11 @@ static __always_inline int begin_call(user_regs_t *ctx, const struct arguments *
 	return take_stack(ctx, thread, call, tgid_tid, count);
 }
 
-/* Removes the block and adds its life to its sum. 0 or the map's error. */
-static __always_inline long remove_block(const struct sonde_alloc_key *key)
-{
-	struct sonde_alloc_block gone, *known = alloc_cfg.sums ? bpf_map_lookup_elem(&alloc_blocks, key) : 0;
-	long err;
-
-	if (known)
-		gone = *known;
-	err = bpf_map_delete_elem(&alloc_blocks, key);
-	if (known && !err)
-		end_block(&gone, key->tgid);
-	return err;
-}
-
 static __always_inline void free_block(__u64 addr, __u32 tgid, __u64 sp, struct sonde_alloc_counters *count)
 {
-	struct sonde_alloc_key key = key_of(addr, tgid, SONDE_ALLOC_FREE);
-
 	if (!addr)
 		return;
-	if (!remove_block(&key))
+	if (remove_block(addr, tgid, 0))
 		count_one(&count->frees);
 	else if (!is_inner(bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0), sp)) /* else realloc gave it up */
 		count_one(&count->frees_unknown);
@@ -718,20 +720,10 @@ static __always_inline void put_back(const struct call *call, __u32 tgid)
  * memory. So it is also when this call is left out by sampling: the other one was chosen or not by a chance of its own. */
 static __always_inline void forget_inner(const struct call *call, const struct sonde_alloc_key *key, struct sonde_alloc_counters *count)
 {
-	struct sonde_alloc_key inner = { .addr = call->inner_addr, .tgid = key->tgid, .space = SONDE_ALLOC_HEAP };
-	struct sonde_alloc_block gone, *known;
-
-	if (!inner.addr || (inner.addr != key->addr && key->addr - inner.addr >= call->inner_bytes))
+	if (!call->inner_addr || (call->inner_addr != key->addr && key->addr - call->inner_addr >= call->inner_bytes))
 		return;
-	known = bpf_map_lookup_elem(&alloc_blocks, &inner);
-	if (!known)
-		return;
-	gone = *known;
-	if (bpf_map_delete_elem(&alloc_blocks, &inner))
-		return;
-	count_one(&count->reused);
-	if (alloc_cfg.sums)
-		sum_block(&gone, key->tgid, -1);
+	if (remove_block(call->inner_addr, key->tgid, 1))
+		count_one(&count->reused);
 }
 
 /* What mmap has replaced, and what mremap has left of the old region. */
