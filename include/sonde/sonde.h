@@ -236,6 +236,7 @@ struct sonde_session_options {
 	void *arg;
 	const struct sonde_leak_options *leak; /* as `sampling` and the others */
 	uint32_t max_stacks;        /* of memory (SONDE_LEAK, ...): text has so many stacks, the largest; 0: all */
+	uint32_t source_lines;      /* and below each frame so many lines of source before and after its own; with `lines` */
 };
 
 /* Untrusted files are read in a worker, a process without rights: the program that uses the library, started once more. So the program's

@@ -10,6 +10,7 @@
 #include "frames/frame_text.h"
 #include "show/fold.h"
 #include "show/histogram_text.h"
+#include "show/source_lines.h"
 #include "show/text_formats.h"
 
 static bool has_types(const struct profile *profile, const char *const *names, uint32_t nr_names)
@@ -47,8 +48,14 @@ bool text_is_outstanding(const struct profile *profile)
 	return has_types(profile, names, ARRAY_SIZE(names)) || is_allocated(profile) || is_resident(profile);
 }
 
-/* "main+0x4d [prog] (main.c:12)" */
-static void write_frame(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t location)
+static uint64_t ran_at_s(const struct profile *profile)
+{
+	return profile_account_of(profile)->start_unix_ns / 1000000000u;
+}
+
+/* "main+0x4d [prog] (main.c:12)", and the lines around if asked for. */
+static void write_frame(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t location,
+			struct source_lines *sources)
 {
 	const struct profile_location *at = profile_location_at(profile, location);
 	const char *file = profile_string_text(profile, profile_function_at(profile, at->function)->file);
@@ -66,17 +73,20 @@ static void write_frame(struct buffer *buffer, const struct profile *profile, co
 		buffer_printf(buffer, ":%" PRIu32 ")", at->line);
 	}
 	buffer_text(buffer, "\n");
+	if (options->source_lines && *file && at->line)
+		source_lines_write(sources, file, at->line, options->source_lines, ran_at_s(profile), "\t\t\t", buffer);
 	buffer_settle(buffer);
 }
 
-static void write_stack(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t stack)
+static void write_stack(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t stack,
+			struct source_lines *sources)
 {
 	uint32_t nr = 0;
 
 	if (stack != PROFILE_NONE)
 		profile_stack_at(profile, stack, &nr);
 	for (uint32_t i = 0; i < nr; i++)
-		write_frame(buffer, profile, options, profile_stack_at(profile, stack, &nr)[i]);
+		write_frame(buffer, profile, options, profile_stack_at(profile, stack, &nr)[i], sources);
 }
 
 /* "3145728 bytes: 1048576 anonymous, 2097152 in huge pages, in prog (185)" */
@@ -98,7 +108,7 @@ static void write_growth(struct buffer *buffer, const struct profile *profile, c
 }
 
 static int write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options,
-		       const struct fold *fold, const struct fold_entry *entry)
+		       const struct fold *fold, const struct fold_entry *entry, struct source_lines *sources)
 {
 	if (is_resident(profile))
 		write_growth(buffer, profile, entry);
@@ -107,8 +117,8 @@ static int write_entry(struct buffer *buffer, const struct profile *profile, con
 	if (is_allocated(profile))
 		buffer_printf(buffer, ", %" PRId64 " bytes in %" PRId64 " not freed,", entry->values[3], entry->values[2]);
 	buffer_text(buffer, " from stack\n");
-	write_stack(buffer, profile, options, entry->kernel_stack);
-	write_stack(buffer, profile, options, entry->user_stack);
+	write_stack(buffer, profile, options, entry->kernel_stack, sources);
+	write_stack(buffer, profile, options, entry->user_stack, sources);
 	return fold_print_histograms(buffer, profile, fold, entry);
 }
 
@@ -131,6 +141,7 @@ static int write_suspects(struct buffer *buffer, const struct profile *profile, 
 			  const struct fold *fold)
 {
 	CLEANUP(freep) const struct fold_entry **list = calloc(fold->nr_entries + 1, sizeof(*list));
+	struct export_options without_source = *options;
 	uint32_t nr = 0, nr_frames;
 
 	if (!list)
@@ -139,12 +150,13 @@ static int write_suspects(struct buffer *buffer, const struct profile *profile, 
 		if (fold->entries[i].values[2] > 0 && leaf_stack(&fold->entries[i]) != PROFILE_NONE)
 			list[nr++] = &fold->entries[i];
 	}
+	without_source.source_lines = 0;
 	qsort(list, nr, sizeof(*list), compare_growth);
 	if (nr)
 		buffer_text(buffer, "Suspects, which grow steadily:\n");
 	for (uint32_t i = 0; i < nr && i < MAX_SUSPECTS; i++) {
 		buffer_printf(buffer, "\t%.1f bytes/s:", (double)list[i]->values[2] / 3600);
-		write_frame(buffer, profile, options, profile_stack_at(profile, leaf_stack(list[i]), &nr_frames)[0]);
+		write_frame(buffer, profile, &without_source, profile_stack_at(profile, leaf_stack(list[i]), &nr_frames)[0], NULL);
 	}
 	return 0;
 }
@@ -189,6 +201,7 @@ static void write_heading(struct buffer *buffer, const struct profile *profile, 
 int write_outstanding(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
 	CLEANUP(fold_done) struct fold fold = { 0 };
+	CLEANUP(source_lines_done) struct source_lines sources = { 0 };
 	struct export_options shown = *options;
 	uint32_t nr;
 	int err;
@@ -205,7 +218,7 @@ int write_outstanding(const struct profile *profile, const struct export_options
 	write_heading(buffer, profile, options->max_stacks);
 	write_blocks(buffer, profile);
 	for (uint32_t i = fold.nr_entries - nr; !err && !buffer->err && i < fold.nr_entries; i++)
-		err = write_entry(buffer, profile, &shown, &fold, &fold.entries[i]);
+		err = write_entry(buffer, profile, &shown, &fold, &fold.entries[i], &sources);
 	histogram_print_whole(buffer, profile);
 	for (uint32_t i = 0; i < profile_account_of(profile)->nr_notes; i++)
 		buffer_printf(buffer, "WARNING: %s\n", profile_account_of(profile)->notes[i]);

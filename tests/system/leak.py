@@ -223,6 +223,23 @@ def reports_as_memleak():
 
 
 @test
+def lines_of_the_source():
+	"""--source: the line that asks, and those around it. A file that not everybody may read is not shown: debug information may name any."""
+	need_bpf()
+	source, program = scratch("source.c"), scratch("source")
+	with open(source, "w", encoding="utf-8") as file:
+		file.write("#include <stdlib.h>\nint main(void)\n{\n\tvoid *volatile block = malloc(77);\n\n\treturn block ? 0 : 1; /* the end */\n}\n")
+	compile_one(["gcc", "-g", "-O1", "-o", program, source])
+	shown = sonde("leak", "--source", "1", "--older-than", "0", "--", program, want=0)
+	want = r"\t\tmain\+0x[0-9a-f]+ \[source\] \(source.c:4\)\n\t\t\t       3  \{\n\t\t\t>      4          void \*volatile block = malloc\(77\);\n\t\t\t       5  \n"
+	check(re.search(want, shown.out), lambda: str(shown))
+	os.chmod(source, 0o600)
+	hidden = sonde("leak", "--source", "1", "--older-than", "0", "--", program, want=0)
+	check(os.getuid() or ("malloc(77)" not in hidden.out and "[no source: it is not for everybody to read]" in hidden.out), lambda: str(hidden))
+	return "3 lines"
+
+
+@test
 def sampled_and_full():
 	"""One in ten, by chance: the total is right in the mean. A full map is counted and said."""
 	need_bpf()
