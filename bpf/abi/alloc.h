@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* alloc: what bpf/alloc.bpf.c keeps of memory that was allocated and is not free yet, and what it counts. */
+/* alloc: what bpf/heap/alloc.bpf.c keeps of memory that was allocated and is not free yet, and what it counts. */
 #pragma once
 #include "record.h"
 #include "types.h"
@@ -22,12 +22,13 @@ static inline int sonde_alloc_returns(enum sonde_alloc_call call)
 
 struct sonde_alloc_config {
 	__u64 min_bytes, max_bytes;          /* only allocations of these sizes; max 0: no limit */
-	__u32 sample_rate;                   /* one in so many, by chance; 0 and 1: all */
+	__u64 sample_bytes;                  /* a block is tracked by the chance that one in so many bytes, at random, is in it; 0: all */
+	__u32 sample_rate;                   /* one in so many, by chance; 0 and 1: all. Not both */
 	__u32 only_tgid;                     /* the one process asked for; 0: the filters decide */
 	__u32 held_tgid;                     /* stopped where its stacks cannot be walked yet (struct sonde_alloc_hold); 0: none */
-	__u32 pad;                           /* zero */
+	__u32 sums;                          /* 1: sums of what was allocated are kept, for each stack (struct sonde_alloc_sum) */
 };
-_Static_assert(sizeof(struct sonde_alloc_config) == 32, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_alloc_config) == 40, "layout changed: bump SONDE_ABI_VERSION");
 
 /* A command that has just begun allocates faster than its mappings become known. So it is stopped (SIGSTOP) until user space has read them,
  * and lets it go on. */
@@ -56,8 +57,30 @@ struct sonde_alloc_block {
 	__u8 user_state, runtime_state;      /* enum sonde_stack_state */
 	__u8 call;                           /* enum sonde_alloc_call */
 	__u8 pad;                            /* zero */
+	__u32 weight;                        /* of a sampled one: it stands for so many; else 1 */
+	__u32 pad2;                          /* zero */
 };
-_Static_assert(sizeof(struct sonde_alloc_block) == 40, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_alloc_block) == 48, "layout changed: bump SONDE_ABI_VERSION");
+
+struct sonde_alloc_sum_key { /* as in struct sonde_alloc_block */
+	__u64 user_stack, runtime_stack;
+	__u32 generation, tgid;
+	__u8 user_state, runtime_state;
+	__u8 pad[6];                         /* zero */
+};
+_Static_assert(sizeof(struct sonde_alloc_sum_key) == 32, "layout changed: bump SONDE_ABI_VERSION");
+
+/* By powers of two, as in bpf/lib/log2.h; the last slot has all that is larger. */
+#define SONDE_ALLOC_SIZES 48     /* up to 256 TiB */
+#define SONDE_ALLOC_LIFETIMES 48 /* in us: up to 8 years */
+
+/* All blocks of a stack since the start, each as many as its weight. */
+struct sonde_alloc_sum {
+	__u64 nr, bytes;
+	__u64 nr_freed, lifetime_us;         /* of those that are free again */
+	__u64 sizes[SONDE_ALLOC_SIZES];
+	__u64 lifetimes[SONDE_ALLOC_LIFETIMES];
+};
 
 /* One per CPU. */
 #define SONDE_ALLOC_COUNTER_LIST(X) \
@@ -71,6 +94,7 @@ _Static_assert(sizeof(struct sonde_alloc_block) == 40, "layout changed: bump SON
 	X(inner_mappings)  /* an allocator's own, for its blocks: left out */ \
 	X(reused)          /* blocks returned while they counted as allocated: by a function that calls another one, or freed unseen */ \
 	X(left_out)        /* by size or sampling */ \
+	X(full_sums)       /* blocks that are in no sum, as there were too many stacks */ \
 	X(filtered)        /* calls in other processes */ \
 	X(full)            /* blocks that found no room in the map */ \
 	X(no_memory)       /* blocks for which the kernel had no memory */ \

@@ -37,7 +37,8 @@ enum sonde_record_type {
 	SONDE_RECORD_RUNQSLOWER = 10 /* abi/runq.h */,
 	SONDE_RECORD_CODE = 11,
 	SONDE_RECORD_EVENT = 12 /* abi/event.h */,
-	SONDE_RECORD_HIT = 13 /* abi/probe.h */
+	SONDE_RECORD_HIT = 13 /* abi/probe.h */,
+	SONDE_RECORD_RSS = 14 /* abi/rss.h */,
 };
 
 /* The state of one side (user or kernel) of a sample. */

@@ -77,8 +77,22 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;  /* with CONFIG_FAIR_GROUP_SCHED: the queue of the thread's CPU, whatever its class */
 };
 
+struct percpu_counter {
+	__s64 count; /* without what CPUs have added and not passed on yet */
+};
+
 struct mm_struct {
 	unsigned long start_stack; /* where argc is on the stack of the process's first thread */
+	struct task_struct *owner; /* with CONFIG_MEMCG */
+	struct percpu_counter rss_stat[4]; /* file, anonymous, swap, shared; in pages */
+};
+
+struct mm_rss_stat { /* before Linux 6.2 */
+	__s64 count[4];
+};
+
+struct mm_struct___counts {
+	struct mm_rss_stat rss_stat;
 };
 
 struct return_instance {

@@ -25,6 +25,7 @@ struct scratch {
 	__u32 table_generation, exec;         /* table_generation_now() before the look-up of the process, and the thread's self_exec_id */
 	__u32 runtimes_left;      /* bits as in struct sonde_process: runtimes whose programs have not run yet */
 	__u32 nr_handovers;       /* of the walk to programs of runtimes */
+	__u64 kept[2];            /* by the trigger's first program, for its last one */
 	struct sonde_sample_record sample;
 	struct sonde_deferred_record deferred; /* from the walk's start on it has the registers that the walk began with */
 	struct {

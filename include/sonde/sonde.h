@@ -51,6 +51,9 @@ enum sonde_mode {
 	SONDE_LEAK,      /* memory that was allocated and not freed, by probes of the allocator's functions */
 	SONDE_TRACE,     /* hits of tracepoints, system calls and functions: counts, times, lines */
 	SONDE_TRACE_STACKS, /* the same with stacks: a profile, or with `print` and SONDE_BY_STACK lines */
+	SONDE_ALLOC,     /* who allocates memory: all that was allocated, and what of it is not free; by the same probes */
+	SONDE_RESIDENT,  /* where resident memory grows: by the kernel's counters, on the whole machine if no target is given */
+	SONDE_LEAK_KERNEL, /* as SONDE_LEAK, for the kernel's own memory: no targets */
 };
 
 /* A window that was resolved and written to the outputs. */
@@ -148,7 +151,7 @@ struct sonde_io_options { /* SONDE_IO: sums after each `every_ns` and at the end
 #define SONDE_DEFAULT_MAX_LIVE 1000000
 
 /* With `every_ns`, each window's profile has the blocks that are allocated at its end. */
-struct sonde_leak_options { /* SONDE_LEAK: processes or a command are required */
+struct sonde_leak_options { /* SONDE_LEAK, SONDE_ALLOC: processes or a command are required; SONDE_LEAK_KERNEL */
 	size_t size;                /* sizeof(struct sonde_leak_options) */
 	uint64_t older_than_ns;     /* report only blocks of this age; 0: all */
 	uint64_t min_bytes, max_bytes; /* track only allocations of these sizes; max 0: no limit */
@@ -157,6 +160,10 @@ struct sonde_leak_options { /* SONDE_LEAK: processes or a command are required *
 	bool each;                  /* each block is a sample of its own, with the label "address" */
 	bool children;              /* of the command: too. The probes are then in every process that maps the allocator's file */
 	const char *object;         /* probe only this file: a path, or a name such as "libc"; NULL: every allocator */
+	/* Sample by bytes: points lie on them at random, one in so many; a block with a point in it is tracked, and counts as many as its
+	 * chance says, so that sums are right in the mean. 0: all. Not with sample_rate. */
+	uint64_t sample_bytes;
+	bool histograms;            /* SONDE_ALLOC: of sizes and lifetimes, also for each stack; without it for all together */
 };
 
 struct sonde_trace_options { /* SONDE_TRACE, SONDE_TRACE_STACKS */
@@ -229,7 +236,8 @@ struct sonde_session_options {
 	int (*text)(void *arg, const char *lines);
 	void *arg;
 	const struct sonde_leak_options *leak; /* as `sampling` and the others */
-	uint32_t max_stacks;        /* SONDE_LEAK: text has so many stacks, the largest; 0: all */
+	uint32_t max_stacks;        /* of memory (SONDE_LEAK, ...): text has so many stacks, the largest; 0: all */
+	uint32_t source_lines;      /* and below each frame so many lines of source before and after its own; with `lines` */
 };
 
 /* Untrusted files are read in a worker, a process without rights: the program that uses the library, started once more. So the program's

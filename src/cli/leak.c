@@ -1,49 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sonde leak: BCC's memleak, its options under long names. */
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "cli/output.h"
-#include "cli/recording.h"
+#include "cli/heap_options.h"
 #include "cli/verbs.h"
 
 #define DEFAULT_INTERVAL_S 5
 #define DEFAULT_OLDER_MS 500
-#define DEFAULT_STACKS 10
 #define MAX_OLDER_MS UINT64_C(1000000000) /* 11 days */
-#define MAX_BLOCKS (1 << 28)
 
 struct leak_arguments {
-	struct recording recording; /* every_s: the interval */
-	uint64_t nr_intervals;      /* 0: not given */
-	uint64_t older_ms, min_bytes, max_bytes, sample_rate, max_live, max_stacks;
-	const char *object;
-	bool each, combined, missing_free, children;
+	struct heap_options heap;
+	uint64_t older_ms, sample_rate;
+	bool kernel, each, combined, missing_free;
 };
 
 #define FIELD(field) .offset = offsetof(struct leak_arguments, field)
 
 static const struct option_spec options[] = {
-	{ .group = "What is measured",
-	  .metavar = "INTERVAL",
-	  .kind = OPTION_NUMBER,
-	  FIELD(recording.every_s),
-	  .min = 1,
-	  .max = RECORDING_MAX_DURATION_S,
-	  .help = "seconds between two reports; 5. With -o and without it one report, at the end" },
-	{ .metavar = "COUNT", .kind = OPTION_NUMBER, FIELD(nr_intervals), .min = 1, .max = UINT32_MAX, .help = "so many reports" },
+	HEAP_INTERVAL_OPTIONS(struct leak_arguments, heap,
+			      "seconds between two reports; 5. With -o and without it one report, at the end"),
+	{ .name = "kernel",
+	  .kind = OPTION_FLAG,
+	  FIELD(kernel),
+	  .excludes = "pid",
+	  .instead = "the kernel's memory belongs to no process",
+	  .help = "the kernel's own memory instead of a process's: blocks of kmalloc and of slab caches, and pages, by the kernel stack "
+		  "that asked for them. The whole machine is slowed down a little" },
 	{ .name = "older-than",
 	  .metavar = "MS",
 	  .kind = OPTION_NUMBER,
 	  FIELD(older_ms),
 	  .max = MAX_OLDER_MS,
 	  .help = "report only blocks of this age, in milliseconds; 500" },
-	{ .name = "min-size", .metavar = "BYTES", .kind = OPTION_NUMBER, FIELD(min_bytes), .max = INT64_MAX,
-	  .help = "track only allocations of at least this size" },
-	{ .name = "max-size", .metavar = "BYTES", .kind = OPTION_NUMBER, FIELD(max_bytes), .min = 1, .max = INT64_MAX,
-	  .help = "and of at most this size" },
+	HEAP_BLOCK_OPTIONS(struct leak_arguments, heap),
 	{ .name = "sample-rate",
 	  .metavar = "N",
 	  .kind = OPTION_NUMBER,
@@ -52,42 +43,18 @@ static const struct option_spec options[] = {
 	  .max = UINT32_MAX,
 	  .help = "track one in N allocations, chosen by chance; each counts as N. Saves memory of the kernel, but hardly time: the "
 		  "calls are seen all the same" },
-	{ .name = "max-live",
-	  .metavar = "N",
-	  .kind = OPTION_NUMBER,
-	  FIELD(max_live),
-	  .min = 1,
-	  .max = MAX_BLOCKS,
-	  .help = "track so many blocks at a time; 1000000. Those beyond it are counted, and the report says so" },
 	{ .name = "combined-only", .kind = OPTION_FLAG, FIELD(combined), .help = "blocks of any age; the same as --older-than 0" },
 	{ .name = "missing-free",
 	  .kind = OPTION_FLAG,
 	  FIELD(missing_free),
 	  .help = "a block that is handed out again counts once, even if its free was not seen: so it is without this option, too" },
-	{ .letter = 'O',
-	  .name = "obj",
-	  .metavar = "OBJECT",
-	  .kind = OPTION_TEXT,
-	  FIELD(object),
-	  .values = OPTION_VALUES_FILE,
-	  .help = "probe only the allocator in this file: a path, or a name such as libc; without it every allocator that is mapped" },
 
-	TARGET_OPTIONS_IDS(struct leak_arguments, recording.targets),
-	{ .name = "children",
-	  .kind = OPTION_FLAG,
-	  FIELD(children),
-	  .help = "also the processes that the command starts. All processes that map the allocator's file are slowed down then" },
+	TARGET_OPTIONS_IDS(struct leak_arguments, heap.recording.targets),
+	HEAP_CHILDREN_OPTION(struct leak_arguments, heap),
 
-	{ .group = "How it is shown",
-	  .name = "top",
-	  .metavar = "N",
-	  .kind = OPTION_NUMBER,
-	  FIELD(max_stacks),
-	  .min = 1,
-	  .max = UINT32_MAX,
-	  .help = "so many stacks in text, those that hold the most; 10. The largest is the last" },
+	HEAP_TOP_OPTION(struct leak_arguments, heap),
 	{ .name = "all", .kind = OPTION_FLAG, FIELD(each), .help = "also the address and size of each block" },
-	RECORDING_OUTPUT_OPTIONS(struct leak_arguments, recording),
+	RECORDING_OUTPUT_OPTIONS(struct leak_arguments, heap.recording),
 };
 
 static const struct verb_example examples[] = {
@@ -96,6 +63,7 @@ static const struct verb_example examples[] = {
 	{ "sonde leak -- ./prog", "a command from its start to its end" },
 	{ "sonde leak --older-than 60000 -p 185", "only what is older than a minute" },
 	{ "sonde leak -o leak.html -p 185", "as a flame graph, until Ctrl-C" },
+	{ "sonde leak --kernel 10", "what the kernel allocates and does not free, every 10 seconds" },
 	{ "sonde leak --all --top 1 -p 185", "with the blocks' addresses" },
 	{ NULL, NULL },
 };
@@ -103,55 +71,42 @@ static const struct verb_example examples[] = {
 static int check(void *all, char *const *command, struct diag *diag)
 {
 	struct leak_arguments *arguments = all;
-	struct recording *recording = &arguments->recording;
+	struct recording *recording = &arguments->heap.recording;
 
-	recording->command = command;
-	if (!command && !recording->targets.tgids.nr)
-		return diag_errno(diag, EINVAL, "say which process: -p PID, or -- command");
-	if (recording->targets.tids.nr)
-		return diag_errno(diag, EINVAL, "a block belongs to a process, not to a thread: -p PID instead of -L");
-	if (arguments->children && !command)
-		return diag_errno(diag, EINVAL, "--children is for a command: give the children's ids to -p");
-	if (arguments->max_bytes && arguments->max_bytes < arguments->min_bytes)
-		return diag_errno(diag, EINVAL, "no block has at least %" PRIu64 " and at most %" PRIu64
-				  " bytes: --max-size is below --min-size",
-				  arguments->min_bytes, arguments->max_bytes);
 	if (arguments->combined)
 		arguments->older_ms = 0;
 	if (!recording->every_s && !recording->outputs.nr)
 		recording->every_s = DEFAULT_INTERVAL_S;
-	recording->duration_s = arguments->nr_intervals <= RECORDING_MAX_DURATION_S ? arguments->nr_intervals * recording->every_s : 0;
-	return recording_check(recording, diag);
+	if (!arguments->kernel)
+		return heap_options_check(&arguments->heap, command, diag);
+	if (command || recording->targets.tids.nr || arguments->heap.object || arguments->heap.children)
+		return diag_errno(diag, EINVAL, "--kernel is for the whole machine: leave out the command, -L, --obj and --children");
+	return heap_options_check_recording(&arguments->heap, command, diag);
 }
 
 static int leak_run(void *all, const char *command_line)
 {
 	const struct leak_arguments *arguments = all;
-	const struct sonde_leak_options leak = {
-		.size = sizeof(leak),
-		.older_than_ns = arguments->older_ms * NS_PER_MS,
-		.min_bytes = arguments->min_bytes,
-		.max_bytes = arguments->max_bytes,
-		.sample_rate = (uint32_t)arguments->sample_rate,
-		.max_live = (uint32_t)arguments->max_live,
-		.each = arguments->each,
-		.children = arguments->children,
-		.object = arguments->object,
-	};
-	struct sonde_session_options of_library = recording_options(&arguments->recording, command_line);
+	struct sonde_leak_options leak = heap_options_leak(&arguments->heap);
+	struct sonde_session_options of_library = recording_options(&arguments->heap.recording, command_line);
 	const struct recording_words words = { .is_attached = true, .no_samples = "nothing was allocated" };
 
-	of_library.mode = SONDE_LEAK;
+	leak.older_than_ns = arguments->older_ms * NS_PER_MS;
+	leak.sample_rate = (uint32_t)arguments->sample_rate;
+	leak.each = arguments->each;
+	of_library.mode = arguments->kernel ? SONDE_LEAK_KERNEL : SONDE_LEAK;
 	of_library.leak = &leak;
-	of_library.max_stacks = (uint32_t)arguments->max_stacks;
-	of_library.user_only = true;
+	of_library.max_stacks = (uint32_t)arguments->heap.max_stacks;
+	of_library.source_lines = (uint32_t)arguments->heap.source_lines;
+	of_library.user_only = !arguments->kernel;
+	of_library.kernel_only = arguments->kernel;
 	of_library.lines = !of_library.no_lines;
-	return recording_run(&leak_verb, &arguments->recording, &of_library, &words);
+	return recording_run(&leak_verb, &arguments->heap.recording, &of_library, &words);
 }
 
 static const struct leak_arguments defaults = { .older_ms = DEFAULT_OLDER_MS,
-						.max_stacks = DEFAULT_STACKS,
-						.recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
+						.heap.max_stacks = HEAP_DEFAULT_STACKS,
+						.heap.recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
 
 const struct verb leak_verb = {
 	.name = "leak",

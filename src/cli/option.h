@@ -13,6 +13,7 @@
 enum option_kind {
 	OPTION_FLAG,   /* bool */
 	OPTION_NUMBER, /* uint64_t, within min and max */
+	OPTION_BYTES,  /* the same; K, M, G may follow: 512K */
 	OPTION_TEXT,   /* const char *, borrowed from argv */
 	OPTION_TEXTS,  /* struct option_texts; may be repeated */
 	OPTION_IDS,    /* struct option_ids; comma lists, may be repeated */

@@ -19,6 +19,24 @@ static int set_number(const struct option_spec *spec, const char *label, const c
 	return 0;
 }
 
+/* Above the largest possible number: too large. */
+static int set_bytes(const struct option_spec *spec, const char *label, const char *value, uint64_t *ret_bytes, struct diag *diag)
+{
+	static const char units[] = "KMGT";
+	size_t length = strlen(value);
+	const char *unit = length ? strchr(units, value[length - 1]) : NULL;
+	uint32_t shift = unit && *unit ? 10 * (uint32_t)(unit - units + 1) : 0;
+	uint64_t number = 0;
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%.*s", (int)(shift ? length - 1 : length), value);
+	if (length >= sizeof(digits) || number_u64(digits, spec->max >> shift, &number) < 0 || number << shift < spec->min)
+		return diag_errno(diag, EINVAL, "%s must be a number of bytes from %" PRIu64 " to %" PRIu64 ", as 512K, not '%.60s'",
+				  label, spec->min, spec->max, value);
+	*ret_bytes = number << shift;
+	return 0;
+}
+
 static int add_text(const char *label, const char *value, struct option_texts *texts, struct diag *diag)
 {
 	if (texts->nr == OPTION_MAX_TEXTS)
@@ -74,6 +92,8 @@ int option_set(const struct option_spec *spec, const char *label, const char *va
 		return 0;
 	case OPTION_NUMBER:
 		return set_number(spec, label, value, field, diag);
+	case OPTION_BYTES:
+		return set_bytes(spec, label, value, field, diag);
 	case OPTION_TEXT:
 		*(const char **)field = value;
 		return 0;

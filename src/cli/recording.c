@@ -144,6 +144,8 @@ static void print_attached(const struct recording *recording)
 		buffer_printf(&header, "%s%" PRIu32, i ? "," : "pid ", recording->targets.tgids.ids[i]);
 	if (recording->command)
 		buffer_text(&header, recording->command[0]);
+	else if (!recording->targets.tgids.nr)
+		target_options_text(&recording->targets, NULL, &header);
 	buffer_text(&header, ", Ctrl+C to quit.\n");
 	if (!header.err)
 		output_talk(header.data);

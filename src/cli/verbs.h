@@ -7,6 +7,7 @@ extern const struct verb sonde_verb; /* sonde itself: its options precede the ve
 extern const struct verb profile_verb, offcpu_verb, runq_verb, wall_verb, show_verb, diff_verb, convert_verb, stat_verb, doctor_verb;
 extern const struct verb files_verb, io_verb, trace_verb;
 extern const struct verb leak_verb;
+extern const struct verb alloc_verb;
 
 const struct verb *verb_at(size_t i); /* NULL ends */
 const struct verb *verb_find(const char *name);

@@ -7,6 +7,7 @@
 #include "abi/event.h"
 #include "abi/probe.h"
 #include "abi/record.h"
+#include "abi/rss.h"
 #include "abi/runq.h"
 #include "abi/wait.h"
 #include "base/cleanup.h"
@@ -37,6 +38,7 @@ static const struct kind kinds[] = {
 	[SONDE_RECORD_WAKEUP] = { .bytes = sizeof(struct sonde_wakeup_record) },
 	[SONDE_RECORD_EVENT] = { .bytes = sizeof(struct sonde_event_record) },
 	[SONDE_RECORD_HIT] = { .bytes = sizeof(struct sonde_probe_stacks_record) },
+	[SONDE_RECORD_RSS] = { .bytes = sizeof(struct sonde_rss_record) },
 	[SONDE_RECORD_RUNQSLOWER] = { .bytes = sizeof(struct sonde_runqslower_record) },
 };
 

@@ -12,5 +12,6 @@ struct export_options {
 	/* Threads were selected by id: text has a line for each, with its id, even without `threads`. */
 	bool of_tids;
 	uint32_t max_stacks; /* text of outstanding memory: the largest alone; 0: all */
+	uint32_t source_lines; /* and so many lines of source before and after that of each frame */
 	bool user_only, kernel_only; /* the only side requested: no delimiter then */
 };

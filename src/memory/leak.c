@@ -8,20 +8,19 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "abi/alloc_chance.h"
 #include "base/sized.h"
 #include "programs/alloc_programs.h"
 #include "engine/measurement.h"
 #include "memory/allocator_probes.h"
 #include "memory/comms.h"
+#include "memory/heap_profile.h"
 #include "memory/memory.h"
-#include "memory/outstanding.h"
 #include "memory/suspects.h"
 
 #define MAX_LIVE (1u << 28)
 #define NAMES_NS NS_PER_S
 #define LOOK_NS (5 * NS_PER_S)
-
-enum leak_value { LEAK_VALUE_OBJECTS, LEAK_VALUE_BYTES, LEAK_VALUE_GROWTH, LEAK_VALUE_COUNT };
 
 struct leak {
 	struct measurement base;
@@ -32,7 +31,9 @@ struct leak {
 	uint32_t command_tgid;
 	struct alloc_programs *programs;
 	struct allocator_probes *probes;
-	struct outstanding *cut;        /* of the window that was cut and is not closed yet; NULL: none */
+	bool has_sums;                  /* it is `alloc`: also what was allocated, not only what is outstanding */
+	struct heap *cut;               /* of the window that was cut and is not closed yet; NULL: none */
+	struct allocated *seen;         /* the sums as they were last read */
 	struct suspects *suspects;
 	uint64_t looked_ns;             /* at what is outstanding, for the suspects */
 	struct sonde_alloc_counters counters; /* at the last border */
@@ -63,12 +64,18 @@ static int check(const struct leak *leak, const struct sonde_session_options *co
 	if (o->max_bytes && o->max_bytes < o->min_bytes)
 		return diag_errno(diag, EINVAL, "no block has at least %" PRIu64 " and at most %" PRIu64 " bytes", o->min_bytes,
 				  o->max_bytes);
+	if (o->sample_bytes > SONDE_ALLOC_MAX_SAMPLE_BYTES)
+		return diag_errno(diag, EINVAL, "one sample in at most %u bytes", SONDE_ALLOC_MAX_SAMPLE_BYTES);
+	if (o->sample_bytes && o->sample_rate)
+		return diag_errno(diag, EINVAL, "allocations are sampled by their bytes or by their number, not by both");
+	if (o->each && leak->has_sums)
+		return diag_errno(diag, EINVAL, "sums have no single blocks");
 	if (o->max_live > MAX_LIVE)
 		return diag_errno(diag, EINVAL, "at most %u blocks can be tracked at a time", MAX_LIVE);
 	return 0;
 }
 
-static int init(struct measurement *measurement, struct sampler_options *sampling, struct diag *diag)
+static int init_leak(struct measurement *measurement, struct sampler_options *sampling, struct diag *diag)
 {
 	struct leak *leak = leak_of(measurement);
 	const struct sonde_session_options *common = measurement->parts.options;
@@ -86,11 +93,23 @@ static int init(struct measurement *measurement, struct sampler_options *samplin
 	sampling->config.user_stacks = 1;
 	sampling->config.more_levels = 7; /* threads are preempted in uprobes, and others begin theirs */
 	leak->suspects = suspects_new();
-	if (!leak->suspects)
+	leak->seen = allocated_new();
+	if (!leak->suspects || !leak->seen)
 		return -ENOMEM;
 	measurement->may_be_empty = true;
 	measurement->takes_whole_command = true;
 	return 0;
+}
+
+static int init_alloc(struct measurement *measurement, struct sampler_options *sampling, struct diag *diag)
+{
+	struct leak *leak = leak_of(measurement);
+	int err;
+
+	leak->has_sums = true;
+	err = init_leak(measurement, sampling, diag);
+	measurement->has_histograms = leak->options.histograms;
+	return err;
 }
 
 /* The command was stopped where it allocated before its mappings were known; they have been read since. */
@@ -110,7 +129,8 @@ static void done(struct measurement *measurement)
 		let_go_on(leak); /* nobody stops it any more */
 	}
 	alloc_programs_free(leak->programs);
-	outstanding_free(leak->cut);
+	heap_free(leak->cut);
+	allocated_free(leak->seen);
 	suspects_free(leak->suspects);
 	comms_done(&leak->comms);
 	free(leak->tgids);
@@ -125,7 +145,9 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	const struct alloc_options options = {
 		.config = { .min_bytes = o->min_bytes,
 			    .max_bytes = o->max_bytes,
+			    .sample_bytes = o->sample_bytes,
 			    .sample_rate = o->sample_rate,
+			    .sums = leak->has_sums,
 			    .held_tgid = command_tgid,
 			    .only_tgid = targets->nr == 1 ? targets->list[0].tgid : 0 },
 		.max_blocks = o->max_live,
@@ -186,47 +208,74 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 
 struct reading {
 	struct leak *leak;
-	struct outstanding *to;
+	struct heap *to;
 	uint64_t old_ns;         /* blocks from before are reported */
 	uint32_t tgid;           /* the last block's process, its name, and when its program began */
 	const char *comm;
 	uint64_t program_ns;
 };
 
+static void look_up(struct reading *reading, uint32_t tgid)
+{
+	if (tgid == reading->tgid)
+		return;
+	reading->tgid = tgid;
+	reading->comm = comms_read(&reading->leak->comms, tgid);
+	reading->program_ns = alloc_programs_start_ns(reading->leak->programs, tgid);
+}
+
 /* The blocks of a program that was replaced by exec went with its memory. */
 static int take_block(void *arg, const struct sonde_alloc_key *key, const struct sonde_alloc_block *block)
 {
+	const struct sonde_stack_ids ids = { .user_stack = block->user_stack,
+					     .runtime_stack = block->runtime_stack,
+					     .user_state = block->user_state,
+					     .runtime_state = block->runtime_state,
+					     .generation = block->generation };
+	struct outstanding_block taken = { .ids = { .ids = known_ids(&ids), .tgid = key->tgid, .user_generation = block->generation },
+					   .addr = key->addr,
+					   .bytes = block->bytes,
+					   .weight = block->weight };
 	struct reading *reading = arg;
 
-	if (key->tgid != reading->tgid) {
-		reading->tgid = key->tgid;
-		reading->comm = comms_read(&reading->leak->comms, key->tgid);
-		reading->program_ns = alloc_programs_start_ns(reading->leak->programs, key->tgid);
-	}
+	look_up(reading, key->tgid);
 	if (block->time_ns < reading->program_ns) {
 		alloc_programs_forget(reading->leak->programs, key);
 		return 0;
 	}
-	reading->leak->nr_young += block->time_ns > reading->old_ns;
-	return outstanding_add(reading->to, key, block, reading->comm, block->time_ns <= reading->old_ns);
+	taken.comm = reading->comm;
+	taken.is_old = block->time_ns <= reading->old_ns;
+	reading->leak->nr_young += !taken.is_old;
+	return outstanding_add(reading->to->outstanding, &taken);
 }
 
+static int take_sum(void *arg, const struct sonde_alloc_sum_key *key, const struct sonde_alloc_sum *sum)
+{
+	struct reading *reading = arg;
+
+	look_up(reading, key->tgid);
+	return allocated_add(reading->to->allocated, reading->leak->seen, key, sum, reading->comm);
+}
+
+/* Blocks first: what comes in between is then in the sums, which may be larger than what is outstanding, but not smaller. */
 static int take_all(struct leak *leak, uint64_t now_ns, struct diag *diag)
 {
 	uint64_t older_ns = leak->options.older_than_ns;
 	struct reading reading = { .leak = leak, .old_ns = now_ns > older_ns ? now_ns - older_ns : 0 };
 	int err;
 
-	outstanding_free(leak->cut);
 	leak->nr_young = 0;
-	reading.to = leak->cut = outstanding_new(leak->options.each);
-	if (!leak->cut)
-		return -ENOMEM;
+	err = heap_renew(&leak->cut, leak->options.each);
+	if (err)
+		return err;
+	reading.to = leak->cut;
 	err = alloc_programs_read(leak->programs, take_block, &reading);
+	if (!err && leak->has_sums)
+		err = alloc_programs_read_sums(leak->programs, take_sum, &reading);
 	alloc_programs_counters(leak->programs, &leak->counters);
 	leak->looked_ns = now_ns;
 	if (!err && !leak->options.each)
-		err = suspects_look(leak->suspects, leak->cut, now_ns);
+		err = suspects_look(leak->suspects, leak->cut->outstanding, now_ns);
 	return err ? diag_errno(diag, -err, "cannot read the blocks: %s", strerror(-err)) : 0;
 }
 
@@ -260,118 +309,18 @@ static int stop(struct measurement *measurement, struct diag *diag, uint64_t *re
 	return take_all(leak, *ret_end_ns, diag);
 }
 
-static void free_own(void *own)
-{
-	outstanding_free(own);
-}
-
-/* The stacks of older blocks were sent in an earlier window: each window copies them from the one before. */
 static int close_window(struct measurement *measurement, const struct process_table *processes, struct window *window)
 {
-	struct leak *leak = leak_of(measurement);
-	struct stack_recorder *recorder = measurement->parts.engine->recorder;
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < outstanding_nr(leak->cut); i++)
-		err = stack_recorder_keep(recorder, &outstanding_at(leak->cut, i)->key.ids, 0, processes);
-	window->own = MOVE(leak->cut);
-	window->free_own = free_own;
-	return err;
-}
-
-/* --- the profile ---------------------------------------------------------------------------------------------------------------------- */
-
-static int set_types(struct profile *profile)
-{
-	/* as pprof names them in profiles of a heap */
-	const struct profile_value_type types[LEAK_VALUE_COUNT] = {
-		[LEAK_VALUE_OBJECTS] = { profile_string(profile, "inuse_objects"), profile_string(profile, "count"), VALUE_SUM },
-		[LEAK_VALUE_BYTES] = { profile_string(profile, "inuse_space"), profile_string(profile, "bytes"), VALUE_SUM },
-		/* of stacks that grow steadily */
-		[LEAK_VALUE_GROWTH] = { profile_string(profile, "growth_per_hour"), profile_string(profile, "bytes"), VALUE_SUM },
-	};
-
-	for (uint32_t i = 0; i < LEAK_VALUE_COUNT; i++) {
-		if (types[i].type == PROFILE_NONE || types[i].unit == PROFILE_NONE)
-			return -ENOMEM;
-	}
-	profile_set_value_types(profile, types, LEAK_VALUE_COUNT, LEAK_VALUE_BYTES);
-	return 0;
-}
-
-/* The stack begins in the allocator's function, at its probe. What asked for the block is its caller. */
-static int drop_allocator(struct profile *profile, uint32_t *stack)
-{
-	uint32_t nr, first = 0, shorter;
-	const uint32_t *locations = profile_stack_at(profile, *stack, &nr);
-	uint64_t pc = profile_location_at(profile, locations[0])->pc;
-
-	while (pc && first < nr && profile_location_at(profile, locations[first])->pc == pc) /* with what is inlined there */
-		first++;
-	if (!first || first == nr)
-		return 0;
-	shorter = profile_stack(profile, locations + first, nr - first);
-	if (shorter == PROFILE_NONE)
-		return -ENOMEM;
-	*stack = shorter;
-	return 0;
-}
-
-/* A sampled block stands for so many. */
-static int64_t value_of(const struct leak *leak, uint64_t value)
-{
-	uint64_t weight = leak->options.sample_rate > 1 ? leak->options.sample_rate : 1, all;
-
-	return __builtin_mul_overflow(value, weight, &all) || all > INT64_MAX ? INT64_MAX : (int64_t)all;
-}
-
-static int add_address(struct profile *profile, uint64_t addr, struct profile_sample *sample)
-{
-	struct profile_label label = { .key = profile_string(profile, "address"),
-				       .text = PROFILE_EMPTY_STRING,
-				       .number = (int64_t)addr,
-				       .unit = PROFILE_EMPTY_STRING,
-				       .is_number = 1 };
-
-	if (!addr)
-		return 0;
-	sample->labels = label.key == PROFILE_NONE ? PROFILE_NONE : profile_labels(profile, &label, 1);
-	return sample->labels == PROFILE_NONE ? -ENOMEM : 0;
-}
-
-static int add_sum(const struct leak *leak, const struct outstanding_sum *sum, struct stack_builder *builder, struct profile *profile)
-{
-	struct profile_sample sample = {
-		.tgid = sum->key.ids.tgid,
-		.cpu = PROFILE_NONE,
-		.comm = profile_string(profile, sum->comm),
-		.values = { [LEAK_VALUE_OBJECTS] = value_of(leak, sum->nr), [LEAK_VALUE_BYTES] = value_of(leak, sum->bytes),
-			    [LEAK_VALUE_GROWTH] = value_of(leak, sum->growth) },
-	};
-	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_builder_sample(builder, &sum->key.ids, sum->nr, &sample);
-
-	if (!err && sample.user_stack != PROFILE_NONE)
-		err = drop_allocator(profile, &sample.user_stack);
-	if (!err)
-		err = add_address(profile, sum->key.addr, &sample);
-	return err ? err : profile_add(profile, &sample);
+	return heap_close(&leak_of(measurement)->cut, measurement->parts.engine->recorder, processes, window);
 }
 
 static int make_profile(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
 {
-	const struct outstanding *outstanding = window->own;
-	int err = set_types(profile);
+	const struct leak *leak = const_leak_of(measurement);
 
-	for (uint32_t i = 0; !err && i < outstanding_nr(outstanding); i++) {
-		const struct outstanding_sum *sum = outstanding_at(outstanding, i);
-
-		if (sum->nr)
-			err = add_sum(const_leak_of(measurement), sum, builder, profile);
-	}
-	return err;
+	return leak->has_sums ? heap_profile_of_sums(window->own, leak->options.histograms, builder, profile)
+			      : heap_profile(window->own, builder, profile);
 }
-
-/* --- the account ---------------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t nr(const struct measurement *measurement)
 {
@@ -396,7 +345,7 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 		      (uint64_t)c->mappings, (uint64_t)c->frees);
 	write_count(lines, leak->nr_young, "blocks were too young to be shown (--older-than)");
 	write_count(lines, c->failed, "allocations failed");
-	if (leak->options.sample_rate <= 1 && !leak->options.min_bytes && !leak->options.max_bytes)
+	if (leak->options.sample_rate <= 1 && !leak->options.sample_bytes && !leak->options.min_bytes && !leak->options.max_bytes)
 		write_count(lines, c->frees_unknown,
 			    "frees of blocks that are not known: allocated before, or kept by the C library for a thread that ended");
 	write_count(lines, c->reused, "blocks came again, from a function that calls another or because a free was not seen: counted once");
@@ -405,6 +354,7 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 	write_count(lines, c->inner_mappings,
 		    "regions left out that were mapped within an allocator's call, or after one that never returned");
 	write_count(lines, c->left_out, "allocations left out, by size or sampling");
+	write_count(lines, c->full_sums, "allocations are in no sum: there are more than 65536 stacks");
 	write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");
 	write_count(lines, c->no_memory + c->no_storage, "allocations lost: the kernel had no memory for them");
 	write_count(lines, c->overtaken, "calls lost: more at a time than a thread should have");
@@ -412,17 +362,9 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 	write_count(lines, alloc_programs_nr_left_out(leak->programs), "events that the kernel did not pass on");
 }
 
-const struct measurement_type leak_measurement = {
-	.bytes = sizeof(struct leak),
-	.init = init,
-	.done = done,
-	.load = load,
-	.start = start,
-	.step = step,
-	.stop = stop,
-	.cut = cut,
-	.close = close_window,
-	.profile = make_profile,
-	.nr = nr,
-	.summary = summary,
-};
+#define LEAK_FUNCTIONS \
+	.bytes = sizeof(struct leak), .done = done, .load = load, .start = start, .step = step, .stop = stop, .cut = cut, \
+	.close = close_window, .profile = make_profile, .nr = nr, .summary = summary
+
+const struct measurement_type leak_measurement = { .init = init_leak, LEAK_FUNCTIONS };
+const struct measurement_type alloc_measurement = { .init = init_alloc, LEAK_FUNCTIONS };

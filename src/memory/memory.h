@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory: the measurement of memory that was allocated and is not free. */
+/* memory: the measurements of memory that is allocated. */
 #pragma once
 #include "engine/measurement.h"
 
 extern const struct measurement_type leak_measurement;
+extern const struct measurement_type kernel_leak_measurement; /* of the kernel itself */
+extern const struct measurement_type alloc_measurement;	/* who allocates, and what of it is not free */
+extern const struct measurement_type resident_measurement; /* whose resident memory grows */

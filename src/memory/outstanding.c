@@ -33,26 +33,19 @@ void outstanding_free(struct outstanding *outstanding)
 	free(outstanding);
 }
 
-int outstanding_add(struct outstanding *outstanding, const struct sonde_alloc_key *key, const struct sonde_alloc_block *block,
-		    const char *comm, bool is_old)
+int outstanding_add(struct outstanding *outstanding, const struct outstanding_block *block)
 {
-	const struct sonde_stack_ids ids = { .user_stack = block->user_stack,
-					     .runtime_stack = block->runtime_stack,
-					     .user_state = block->user_state,
-					     .runtime_state = block->runtime_state,
-					     .generation = block->generation };
-	struct outstanding_sum sum = { .key = { .ids = { .ids = known_ids(&ids), .tgid = key->tgid, .user_generation = block->generation },
-						.addr = outstanding->keeps_each ? key->addr : 0 } };
+	struct outstanding_sum sum = { .key = { .ids = block->ids, .addr = outstanding->keeps_each ? block->addr : 0 } };
 	uint32_t number;
 	struct outstanding_sum *at;
 
-	snprintf(sum.comm, sizeof(sum.comm), "%s", comm);
+	snprintf(sum.comm, sizeof(sum.comm), "%s", block->comm);
 	number = interned_add(&outstanding->sums, &sum);
 	if (number == INTERNED_NONE)
 		return -ENOMEM;
 	at = interned_at(&outstanding->sums, number);
-	*(is_old ? &at->nr : &at->nr_young) += 1;
-	*(is_old ? &at->bytes : &at->bytes_young) += block->bytes;
+	*(block->is_old ? &at->nr : &at->nr_young) += block->weight;
+	*(block->is_old ? &at->bytes : &at->bytes_young) += block->bytes * block->weight;
 	return 0;
 }
 

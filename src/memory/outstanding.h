@@ -25,9 +25,14 @@ struct outstanding_sum {
 struct outstanding;
 struct outstanding *outstanding_new(bool keeps_each); /* NULL: no memory */
 void outstanding_free(struct outstanding *outstanding); /* takes NULL */
-/* `comm`: of the process, NUL-terminated. `is_old`: reported. 0 or -ENOMEM. */
-MUST_CHECK int outstanding_add(struct outstanding *outstanding, const struct sonde_alloc_key *key, const struct sonde_alloc_block *block,
-			       const char *comm, bool is_old);
+struct outstanding_block {
+	struct stack_ids ids;
+	uint64_t addr, bytes;
+	uint32_t weight;      /* it stands for so many */
+	const char *comm;     /* of the process */
+	bool is_old;          /* reported */
+};
+MUST_CHECK int outstanding_add(struct outstanding *outstanding, const struct outstanding_block *block); /* 0 or -ENOMEM */
 uint32_t outstanding_nr(const struct outstanding *outstanding);
 /* Borrowed until the next is added; writable, except for the key. */
 struct outstanding_sum *outstanding_at(const struct outstanding *outstanding, uint32_t i);

@@ -14,7 +14,7 @@
 #define PROFILE_NONE UINT32_MAX /* no such entry, or no memory */
 #define PROFILE_EMPTY_STRING 0  /* the string "" of every profile */
 #define PROFILE_NO_LABELS 0     /* the empty set of every profile */
-#define PROFILE_MAX_VALUES 4    /* per sample; Go's heap profiles have four */
+#define PROFILE_MAX_VALUES 6    /* per sample; Go's heap profiles have four */
 
 /* The function names of FRAME_MISSED. */
 #define PROFILE_MISSED_USER "[Missed User Stack]"

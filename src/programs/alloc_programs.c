@@ -16,6 +16,7 @@
 #include "collect/trigger.h"
 
 #define MAX_PROBES 64 /* of one file */
+#define MAX_SUMS 65536 /* stacks; 0.8 KiB each, when they come */
 
 struct attached {
 	int fd;                /* -1: `link` */
@@ -53,12 +54,15 @@ static int set_programs(struct alloc_bpf *skeleton, enum uprobe_way way, struct 
 
 static int set_maps(const struct alloc_programs *programs, const struct alloc_options *options)
 {
-	struct bpf_map *blocks = programs->skeleton->maps.alloc_blocks;
+	struct bpf_map *blocks = programs->skeleton->maps.alloc_blocks, *sums = programs->skeleton->maps.alloc_sums;
 	int err = share_maps(programs->skeleton->obj, sampler_object(programs->sampler), SHARE_NO_MORE)
-			  ?: bpf_map__set_max_entries(blocks, options->max_blocks);
+			  ?: bpf_map__set_max_entries(blocks, options->max_blocks)
+			  ?: bpf_map__set_max_entries(sums, options->config.sums ? MAX_SUMS : 1);
 
 	/* allocated one by one where that is safe in a tracing program, which is older than these ways: a program has seldom a million */
-	return err || programs->way == UPROBE_SINGLE ? err : bpf_map__set_map_flags(blocks, BPF_F_NO_PREALLOC);
+	if (!err && programs->way != UPROBE_SINGLE)
+		err = bpf_map__set_map_flags(blocks, BPF_F_NO_PREALLOC) ?: bpf_map__set_map_flags(sums, BPF_F_NO_PREALLOC);
+	return err;
 }
 
 static const struct bpf_program *entry_program(const struct alloc_programs *programs)
@@ -243,23 +247,39 @@ bool alloc_programs_take_hold(const struct alloc_programs *programs)
 /* --- reading -------------------------------------------------------------------------------------------------------------------------- */
 
 struct reading {
-	alloc_block_fn fn;
+	alloc_block_fn block;
+	alloc_sum_fn sum;
 	void *arg;
 };
 
-static int pass(void *arg, const void *key, const void *value)
+static int pass_block(void *arg, const void *key, const void *value)
 {
 	const struct reading *reading = arg;
 
-	return reading->fn(reading->arg, key, value);
+	return reading->block(reading->arg, key, value);
+}
+
+static int pass_sum(void *arg, const void *key, const void *value)
+{
+	const struct reading *reading = arg;
+
+	return reading->sum(reading->arg, key, value);
 }
 
 int alloc_programs_read(const struct alloc_programs *programs, alloc_block_fn fn, void *arg)
 {
-	struct reading reading = { .fn = fn, .arg = arg };
+	struct reading reading = { .block = fn, .arg = arg };
 
 	return map_read(bpf_map__fd(programs->skeleton->maps.alloc_blocks), sizeof(struct sonde_alloc_key),
-			sizeof(struct sonde_alloc_block), pass, &reading);
+			sizeof(struct sonde_alloc_block), pass_block, &reading);
+}
+
+int alloc_programs_read_sums(const struct alloc_programs *programs, alloc_sum_fn fn, void *arg)
+{
+	struct reading reading = { .sum = fn, .arg = arg };
+
+	return map_read(bpf_map__fd(programs->skeleton->maps.alloc_sums), sizeof(struct sonde_alloc_sum_key),
+			sizeof(struct sonde_alloc_sum), pass_sum, &reading);
 }
 
 void alloc_programs_forget(const struct alloc_programs *programs, const struct sonde_alloc_key *key)

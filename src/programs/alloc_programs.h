@@ -41,6 +41,9 @@ typedef int (*alloc_block_fn)(void *arg, const struct sonde_alloc_key *key, cons
 /* Passes each block that is allocated to `fn`, while programs may add and remove others. Returns 0, -ENOMEM, or what bpf(2) or fn
  * returned. */
 MUST_CHECK int alloc_programs_read(const struct alloc_programs *programs, alloc_block_fn fn, void *arg);
+typedef int (*alloc_sum_fn)(void *arg, const struct sonde_alloc_sum_key *key, const struct sonde_alloc_sum *sum);
+/* Passes what was allocated since the start, by stacks (config.sums). As alloc_programs_read. */
+MUST_CHECK int alloc_programs_read_sums(const struct alloc_programs *programs, alloc_sum_fn fn, void *arg);
 void alloc_programs_forget(const struct alloc_programs *programs, const struct sonde_alloc_key *key); /* its memory is gone */
 /* When the process last began a program, as far as is known; 0: before the recording. */
 uint64_t alloc_programs_start_ns(const struct alloc_programs *programs, uint32_t tgid);

@@ -14,7 +14,8 @@ const struct measurement_type *measurement_type_of(enum sonde_mode mode)
 		[SONDE_WALL] = &wall_measurement,	[SONDE_RUN_QUEUE] = &runq_measurement,
 		[SONDE_COUNT] = &counting_measurement,	[SONDE_FILES] = &opens_measurement,
 		[SONDE_IO] = &transfers_measurement,	[SONDE_TRACE] = &tracing_measurement,
-		[SONDE_LEAK] = &leak_measurement,
+		[SONDE_LEAK] = &leak_measurement,	[SONDE_ALLOC] = &alloc_measurement,
+		[SONDE_RESIDENT] = &resident_measurement, [SONDE_LEAK_KERNEL] = &kernel_leak_measurement,
 		[SONDE_TRACE_STACKS] = &traced_stacks_measurement,
 	};
 

@@ -96,6 +96,7 @@ static void fill_sampling(struct sonde_session *session)
 		.offsets = o->offsets,
 		.threads = o->threads,
 		.max_stacks = o->max_stacks,
+		.source_lines = o->source_lines,
 		.of_tids = o->nr_tids > 0,
 		.user_only = o->user_only,
 		.kernel_only = o->kernel_only,

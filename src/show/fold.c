@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interned.h"
 #include "base/order.h"
 #include "base/u64_map.h"
 #include "frames/frame_source.h"
 #include "frames/frame_text.h"
 #include "frames/text_ranks.h"
 #include "show/diff.h"
+#include "show/histogram_text.h"
 
 #define ENTRY_KEY_BYTES offsetof(struct fold_entry, values)
 
@@ -323,4 +325,24 @@ bool wants_delimiter(const struct profile *profile, const struct export_options 
 	if (user_stack == PROFILE_NONE || kernel_stack == PROFILE_NONE)
 		return false;
 	return !is_missed(profile, user_stack) && !is_missed(profile, kernel_stack);
+}
+
+int fold_print_histograms(struct buffer *buffer, const struct profile *profile, const struct fold *fold, const struct fold_entry *entry)
+{
+	CLEANUP(interned_done)
+	struct interned kinds = INTERNED_INIT(struct profile_histogram, offsetof(struct profile_histogram, histogram.slots), UINT64_MAX);
+
+	for (uint32_t i = entry->first_histogram; i != PROFILE_NONE; i = fold->next_histogram[i]) {
+		const struct profile_histogram *at = profile_histogram_at(profile, i);
+		const struct profile_histogram of_kind = { .name = at->name, .unit = at->unit, .key = at->key, .histogram = at->histogram };
+		uint32_t nr_before = kinds.nr, kind = interned_add(&kinds, &of_kind);
+
+		if (kind == INTERNED_NONE)
+			return -ENOMEM;
+		if (kind != nr_before)
+			histogram_merge(&((struct profile_histogram *)interned_at(&kinds, kind))->histogram, &at->histogram);
+	}
+	for (uint32_t i = 0; i < kinds.nr; i++)
+		histogram_print_one(buffer, profile, interned_at(&kinds, i), "        ");
+	return 0;
 }

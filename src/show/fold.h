@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold: merges samples whose stacks have the same text. Names are compared, not addresses; with options.offsets both. */
 #pragma once
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "frames/export_options.h"
 #include "model/profile.h"
@@ -28,6 +29,9 @@ bool fold_is_of_waits(const struct profile *profile);
 int64_t fold_number(const struct fold *fold, const struct fold_entry *entry);
 /* `by_tgid` separates processes with equal names, options.threads separates threads. 0 or -ENOMEM. */
 MUST_CHECK int fold_profile(const struct profile *profile, const struct export_options *options, bool by_tgid, struct fold *ret_fold);
+/* Writes the histograms of the entry, those of stacks with the same text merged. 0 or -ENOMEM. */
+MUST_CHECK int fold_print_histograms(struct buffer *buffer, const struct profile *profile, const struct fold *fold,
+				     const struct fold_entry *entry);
 void fold_done(struct fold *fold);
 /* True if a line belongs between kernel and user frames: both sides exist, are requested, and are not missed. */
 bool wants_delimiter(const struct profile *profile, const struct export_options *options, uint32_t user_stack, uint32_t kernel_stack);

@@ -6,11 +6,11 @@
 
 #include "frames/frame_text.h"
 #include "show/annotation.h"
+#include "show/source_lines.h"
 #include "show/show_text.h"
 
 #define NEAR_LINES	  3
 #define NEAR_INSTRUCTIONS 4
-#define MAX_LINE_BYTES	  400 /* of a source line */
 
 void show_place(const struct annotation *annotation, uint32_t number, const struct show_options *options, struct buffer *buffer)
 {
@@ -49,22 +49,11 @@ static void write_shares(int64_t self, int64_t total, int64_t all, const struct 
 static void write_source_line(uint32_t number, const struct annotated_line *line, int64_t all, const char *text, size_t size,
 			      const struct show_options *options, struct buffer *buffer)
 {
-	char copy[MAX_LINE_BYTES + 1];
-	size_t from = buffer->size, nr = 0;
+	size_t from = buffer->size;
 
-	for (size_t i = 0; i < size && nr < MAX_LINE_BYTES; i++) {
-		if (text[i] == '\t') { /* plain_text would replace a tab */
-			do
-				copy[nr++] = ' ';
-			while (nr % 8 && nr < MAX_LINE_BYTES);
-		} else {
-			copy[nr++] = text[i] ? text[i] : '?';
-		}
-	}
-	copy[nr] = '\0';
 	write_shares(line ? line->self : 0, line ? line->total : 0, all, options, buffer);
 	buffer_printf(buffer, " %6" PRIu32 "  ", number);
-	plain_text(buffer, copy, ';');
+	source_line_text(text, size, buffer);
 	show_line_end(buffer, options, from);
 }
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/interned.h"
 #include "frames/frame_text.h"
 #include "show/fold.h"
 #include "show/histogram_text.h"
@@ -60,27 +59,6 @@ static void write_other_values(struct buffer *buffer, const struct profile *prof
 	}
 }
 
-/* Merges the histograms of stacks with the same text. 0 or -ENOMEM. */
-static int write_histograms(struct buffer *buffer, const struct profile *profile, const struct fold *fold, uint32_t first)
-{
-	CLEANUP(interned_done)
-	struct interned kinds = INTERNED_INIT(struct profile_histogram, offsetof(struct profile_histogram, histogram.slots), UINT64_MAX);
-
-	for (uint32_t i = first; i != PROFILE_NONE; i = fold->next_histogram[i]) {
-		const struct profile_histogram *at = profile_histogram_at(profile, i);
-		const struct profile_histogram of_kind = { .name = at->name, .unit = at->unit, .key = at->key, .histogram = at->histogram };
-		uint32_t nr_before = kinds.nr, kind = interned_add(&kinds, &of_kind);
-
-		if (kind == INTERNED_NONE)
-			return -ENOMEM;
-		if (kind != nr_before)
-			histogram_merge(&((struct profile_histogram *)interned_at(&kinds, kind))->histogram, &at->histogram);
-	}
-	for (uint32_t i = 0; i < kinds.nr; i++)
-		histogram_print_one(buffer, profile, interned_at(&kinds, i), "        ");
-	return 0;
-}
-
 static int write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options, const struct fold *fold,
 		       const struct fold_entry *entry)
 {
@@ -100,7 +78,7 @@ static int write_entry(struct buffer *buffer, const struct profile *profile, con
 	if (fold_is_of_waits(profile))
 		write_other_values(buffer, profile, fold, entry);
 	buffer_text(buffer, "\n");
-	err = write_histograms(buffer, profile, fold, entry->first_histogram);
+	err = fold_print_histograms(buffer, profile, fold, entry);
 	buffer_text(buffer, "\n");
 	return err;
 }

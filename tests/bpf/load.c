@@ -8,6 +8,8 @@
 
 #include "abi/config.h"
 #include "abi/alloc.h"
+#include "abi/kmem.h"
+#include "abi/rss.h"
 #include "abi/event.h"
 #include "abi/io.h"
 #include "abi/opens.h"
@@ -21,6 +23,8 @@
 #include "io.skel.h"
 #include "need_bpf.h"
 #include "profile.skel.h"
+#include "kmem.skel.h"
+#include "rss.skel.h"
 #include "runq.skel.h"
 #include "runtimes.skel.h"
 #include "sched.skel.h"
@@ -246,7 +250,8 @@ static bool check_allocators(enum trigger_kind kind)
 					       .comm = "test" },
 		       sizeof(struct sonde_config));
 		memcpy((void *)&skeleton->rodata->alloc_cfg,
-		       &(struct sonde_alloc_config){ .min_bytes = 1, .max_bytes = 2, .sample_rate = 3, .held_tgid = 1 },
+		       &(struct sonde_alloc_config){
+			   .min_bytes = 1, .max_bytes = 2, .sample_rate = 3, .sample_bytes = 4, .held_tgid = 1, .sums = 1 },
 		       sizeof(struct sonde_alloc_config));
 		bpf_program__set_autoload(skeleton->progs.on_alloc_session, is_session);
 		bpf_program__set_autoload(skeleton->progs.on_alloc_entry, !is_session);
@@ -317,6 +322,8 @@ static bool check_calls(void)
 int main(void)
 {
 	static const struct part scheduler[] = { { "sched", sched_bpf__elf_bytes, MAX_INSTRUCTIONS },
+						 { "kmem", kmem_bpf__elf_bytes, MAX_INSTRUCTIONS },
+						 { "rss", rss_bpf__elf_bytes, MAX_INSTRUCTIONS },
 						 { "waking", waking_bpf__elf_bytes, MAX_INSTRUCTIONS },
 						 { "runqslower", runqslower_bpf__elf_bytes, MAX_INSTRUCTIONS } };
 #define X(id, name, ...) { #name, name##_bpf__elf_bytes, MAX_RUNTIME_INSTRUCTIONS },

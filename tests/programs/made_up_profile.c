@@ -549,7 +549,7 @@ struct profile *made_up_waits_profile(void)
 		for (size_t k = 0; k < ARRAY_SIZE(waits[i].blocked_us) && waits[i].blocked_us[k]; k++) {
 			int64_t us = waits[i].blocked_us[k];
 
-			memcpy(sample.values, (int64_t[]){ 1, us * 1000, us * 1000, us * 1000 }, sizeof(sample.values));
+			memcpy(sample.values, (int64_t[PROFILE_MAX_VALUES]){ 1, us * 1000, us * 1000, us * 1000 }, sizeof(sample.values));
 			if (profile_add(profile, &sample) || !add_wait_histograms(profile, &sample, us))
 				return NULL;
 		}

@@ -41,6 +41,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"walk": {"abi"},
 	"runtimes": {"abi", "walk"},
 	"lib": {"abi", "compat", "walk", "runtimes"},
+	"heap": {"abi", "compat", "walk", "runtimes", "lib"},
 	"bpf": {"abi", "compat", "walk", "runtimes", "lib"},
 	"sonde": set(),
 
@@ -94,13 +95,13 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"tracing": {"sonde", "base", "cli"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
-	r"bpf/": {"compat", "lib", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
+	r"bpf/": {"compat", "lib", "heap", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
 	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"dwarf", "audit"},
 	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "formats", "import", "perfdata"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"(seccomp|linux/seccomp)\.h": {"worker"},
 	r"capstone/.*": {"symbolize"},
-	r"linux/bpf\.h": {"compat", "lib", "bpf", "doctor"},
+	r"linux/bpf\.h": {"compat", "lib", "heap", "bpf", "doctor"},
 }
 
 

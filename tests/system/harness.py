@@ -255,6 +255,15 @@ def build_if_older(name, variant):
 	return target
 
 
+def build_library(name):
+	"""Builds tests/programs/NAME.c as a library and returns its path."""
+	library = os.path.join(PROGRAMS, "lib%s.so" % name)
+	with building():
+		if is_older(library, [os.path.join(SOURCES, name + ".c")]):
+			compile_one(["gcc", *CFLAGS, "-fno-builtin", "-shared", "-fPIC", "-o", library, os.path.join(SOURCES, name + ".c")])
+	return library
+
+
 def parts_of(name):
 	if name != "library":
 		return []

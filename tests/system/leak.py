@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (Background, CFLAGS, PROGRAMS, SOURCES, build, building, check, compile_one, is_older, load_json, need_bpf, run_tests, # noqa: E402
+from harness import (Background, CFLAGS, PROGRAMS, SOURCES, build, build_library, building, check, compile_one, is_older, load_json, need_bpf, run_tests, # noqa: E402
 	scratch, sonde, test)
 
 
@@ -142,14 +142,6 @@ def static_program():
 	return exactly("plain", "kinds", "reallocs", path=path)[0]
 
 
-def build_library(name):
-	library = os.path.join(PROGRAMS, "lib%s.so" % name)
-	with building():
-		if is_older(library, [os.path.join(SOURCES, name + ".c")]):
-			compile_one(["gcc", *CFLAGS, "-fno-builtin", "-shared", "-fPIC", "-o", library, os.path.join(SOURCES, name + ".c")])
-	return library
-
-
 @test
 def regions():
 	"""One munmap of several regions, MAP_FIXED over one, mremap of a part, a refused munmap; a hole is said."""
@@ -228,6 +220,23 @@ def reports_as_memleak():
 	young = sonde("leak", "--older-than", "100000", "--", build("heap"), "plain", want=0)
 	check(re.search(r"^60 blocks were too young to be shown", young.err, re.MULTILINE), lambda: str(young))
 	return "%d reports" % len(reports)
+
+
+@test
+def lines_of_the_source():
+	"""--source: the line that asks, and those around it. A file that not everybody may read is not shown: debug information may name any."""
+	need_bpf()
+	source, program = scratch("source.c"), scratch("source")
+	with open(source, "w", encoding="utf-8") as file:
+		file.write("#include <stdlib.h>\nint main(void)\n{\n\tvoid *volatile block = malloc(77);\n\n\treturn block ? 0 : 1; /* the end */\n}\n")
+	compile_one(["gcc", "-g", "-O1", "-o", program, source])
+	shown = sonde("leak", "--source", "1", "--older-than", "0", "--", program, want=0)
+	want = r"\t\tmain\+0x[0-9a-f]+ \[source\] \(source.c:4\)\n\t\t\t       3  \{\n\t\t\t>      4          void \*volatile block = malloc\(77\);\n\t\t\t       5  \n"
+	check(re.search(want, shown.out), lambda: str(shown))
+	os.chmod(source, 0o600)
+	hidden = sonde("leak", "--source", "1", "--older-than", "0", "--", program, want=0)
+	check(os.getuid() or ("malloc(77)" not in hidden.out and "[no source: it is not for everybody to read]" in hidden.out), lambda: str(hidden))
+	return "3 lines"
 
 
 @test

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "abi/event.h"
+#include "abi/rss.h"
 #include "abi/record.h"
 #include "abi/probe.h"
 #include "abi/runq.h"
@@ -65,7 +66,7 @@ static void records_with_more_behind_them(void **state)
 static void what_is_not_known_is_refused(void **state)
 {
 	uint64_t record[512] = { 0 };
-	const uint32_t types[] = { 0, SONDE_RECORD_EVENT + 1, 4711, UINT32_MAX };
+	const uint32_t types[] = { 0, SONDE_RECORD_RSS + 1, 4711, UINT32_MAX };
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		*(uint32_t *)record = types[i];

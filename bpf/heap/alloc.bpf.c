@@ -13,8 +13,10 @@
 #include <bpf/bpf_tracing.h>
 
 #include "abi/alloc.h"
+#include "abi/alloc_chance.h"
 #include "lib/event_regs.h"
 #include "lib/filter.h"
+#include "lib/log2.h"
 #include "lib/maps.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
@@ -43,11 +45,20 @@ struct {
 } alloc_blocks SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set by the loader: with alloc_cfg.sums */
+	__type(key, struct sonde_alloc_sum_key);
+	__type(value, struct sonde_alloc_sum);
+} alloc_sums SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_alloc_counters);
 } alloc_counters SEC(".maps");
+
+const struct sonde_alloc_sum no_sum = {}; /* of a new stack; too large for the programs' stack */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -233,13 +244,107 @@ static __always_inline __u64 bytes_of(const struct arguments *a, __u32 kind)
 	return a->first;
 }
 
-static __always_inline bool is_left_out(__u64 bytes)
+static __always_inline __u32 sampled_weight(__u64 bytes)
+{
+	__u64 chance = sonde_alloc_chance(bytes, alloc_cfg.sample_bytes);
+
+	return bpf_get_prandom_u32() < chance ? sonde_alloc_weight(chance, bpf_get_prandom_u32()) : 0;
+}
+
+/* So many blocks it stands for; 0: it is left out. Verified by itself, as are other functions here: their branches would double what
+ * follows. */
+WALK_FUNCTION __u32 weight_of(__u64 bytes)
 {
 	if (alloc_cfg.min_bytes && bytes < alloc_cfg.min_bytes)
-		return true;
+		return 0;
 	if (alloc_cfg.max_bytes && bytes > alloc_cfg.max_bytes)
-		return true;
-	return alloc_cfg.sample_rate > 1 && bpf_get_prandom_u32() % alloc_cfg.sample_rate;
+		return 0;
+	if (alloc_cfg.sample_bytes)
+		return sampled_weight(bytes);
+	if (alloc_cfg.sample_rate > 1)
+		return bpf_get_prandom_u32() % alloc_cfg.sample_rate ? 0 : alloc_cfg.sample_rate;
+	return 1;
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------------------------------------- */
+
+static __always_inline struct sonde_alloc_sum *sum_of(const struct sonde_alloc_block *block, __u32 tgid)
+{
+	struct sonde_alloc_sum_key key = { .user_stack = block->user_stack,
+					   .runtime_stack = block->runtime_stack,
+					   .generation = block->generation,
+					   .tgid = tgid,
+					   .user_state = block->user_state,
+					   .runtime_state = block->runtime_state };
+	struct sonde_alloc_sum *sum = bpf_map_lookup_elem(&alloc_sums, &key);
+
+	if (sum)
+		return sum;
+	bpf_map_update_elem(&alloc_sums, &key, &no_sum, BPF_NOEXIST); /* another thread may have done so */
+	return bpf_map_lookup_elem(&alloc_sums, &key);
+}
+
+/* Adds a block to its stack's sum, or takes it out again (`sign` -1). 1: there was no room. */
+WALK_FUNCTION int sum_block(const struct sonde_alloc_block *block, __u32 tgid, int sign)
+{
+	struct sonde_alloc_sum *sum;
+	__u64 nr;
+	__u32 slot;
+
+	if (!block)
+		return 0; /* never */
+	sum = sum_of(block, tgid);
+	if (!sum)
+		return 1;
+	nr = sign < 0 ? -(__u64)block->weight : block->weight;
+	slot = log2_slot(block->bytes);
+	__sync_fetch_and_add(&sum->nr, nr);
+	__sync_fetch_and_add(&sum->bytes, nr * block->bytes);
+	__sync_fetch_and_add(&sum->sizes[slot < SONDE_ALLOC_SIZES ? slot : SONDE_ALLOC_SIZES - 1], nr);
+	return 0;
+}
+
+WALK_FUNCTION int sum_end(const struct sonde_alloc_block *block, __u32 tgid)
+{
+	struct sonde_alloc_sum *sum;
+	__u64 us;
+	__u32 slot;
+
+	if (!block)
+		return 0; /* never */
+	sum = sum_of(block, tgid);
+	if (!sum)
+		return 0; /* counted when it was allocated */
+	us = (bpf_ktime_get_ns() - block->time_ns) / 1000;
+	slot = log2_slot(us);
+	__sync_fetch_and_add(&sum->nr_freed, block->weight);
+	__sync_fetch_and_add(&sum->lifetime_us, us * block->weight);
+	__sync_fetch_and_add(&sum->lifetimes[slot < SONDE_ALLOC_LIFETIMES ? slot : SONDE_ALLOC_LIFETIMES - 1], block->weight);
+	return 0;
+}
+
+/* A block that is gone. */
+static __always_inline void end_block(const struct sonde_alloc_block *block, __u32 tgid)
+{
+	if (alloc_cfg.sums)
+		sum_end(block, tgid);
+}
+
+/* Removes the block at that address, as its life has ended, or (`is_inner`) as it was never the program's. 0: there was none. */
+WALK_FUNCTION int remove_block(__u64 addr, __u32 tgid, int is_inner)
+{
+	struct sonde_alloc_key key = { .addr = addr, .tgid = tgid, .space = SONDE_ALLOC_HEAP };
+	struct sonde_alloc_block gone, *known = alloc_cfg.sums ? bpf_map_lookup_elem(&alloc_blocks, &key) : 0;
+
+	if (known)
+		gone = *known;
+	if (bpf_map_delete_elem(&alloc_blocks, &key))
+		return 0;
+	if (known && is_inner)
+		sum_block(&gone, tgid, -1);
+	else if (known)
+		sum_end(&gone, tgid);
+	return 1;
 }
 
 /* --- blocks that go ------------------------------------------------------------------------------------------------------------------- */
@@ -298,6 +403,7 @@ WALK_FUNCTION __u64 unmap(__u64 addr, __u64 bytes, __u32 tgid)
 			bpf_map_update_elem(&alloc_blocks, &key, &rest, BPF_ANY); /* into the place that has just become free */
 			return 0;
 		}
+		end_block(&rest, tgid);
 		bytes -= region;
 		key.addr += region;
 	}
@@ -508,9 +614,10 @@ static __always_inline int begin_call(user_regs_t *ctx, const struct arguments *
 	call->old_bytes = kind == SONDE_ALLOC_MREMAP ? a->second : 0;
 	call->inner_addr = 0;
 	call->is_fixed = kind == SONDE_ALLOC_MMAP && a->fourth & MAP_IS_FIXED;
-	call->block = (struct sonde_alloc_block){ .bytes = bytes, .time_ns = bpf_ktime_get_ns(), .call = kind };
+	call->block =
+	    (struct sonde_alloc_block){ .bytes = bytes, .time_ns = bpf_ktime_get_ns(), .call = kind, .weight = weight_of(bytes) };
 	remove_old(call, tgid_tid >> 32, kind, old_addr, is_again, inner, count);
-	call->is_left_out = is_left_out(call->block.bytes);
+	call->is_left_out = !call->block.weight;
 	if (call->is_left_out) {
 		count_one(&count->left_out);
 		return 0;
@@ -520,11 +627,9 @@ static __always_inline int begin_call(user_regs_t *ctx, const struct arguments *
 
 static __always_inline void free_block(__u64 addr, __u32 tgid, __u64 sp, struct sonde_alloc_counters *count)
 {
-	struct sonde_alloc_key key = key_of(addr, tgid, SONDE_ALLOC_FREE);
-
 	if (!addr)
 		return;
-	if (!bpf_map_delete_elem(&alloc_blocks, &key))
+	if (remove_block(addr, tgid, 0))
 		count_one(&count->frees);
 	else if (!is_inner(bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0), sp)) /* else realloc gave it up */
 		count_one(&count->frees_unknown);
@@ -580,6 +685,8 @@ static __always_inline void add_block(const struct call *call, const struct sond
 	}
 	if (err)
 		count_one(err == -E2BIG ? &count->full : &count->no_memory);
+	if (alloc_cfg.sums && sum_block(&call->block, key->tgid, 1))
+		count_one(&count->full_sums);
 }
 
 /* The address that the function returned; 0: it failed. */
@@ -601,18 +708,21 @@ static __always_inline void put_back(const struct call *call, __u32 tgid)
 {
 	struct sonde_alloc_key key = key_of(call->old_addr, tgid, call->block.call);
 
-	if (call->has_old && call->block.bytes)
+	if (!call->has_old)
+		return;
+	if (call->block.bytes)
 		bpf_map_update_elem(&alloc_blocks, &key, &call->old, BPF_ANY);
+	else
+		end_block(&call->old, tgid);
 }
 
-/* A function that hands out a part of what another one gave it (a header of its own before it, a better alignment): the same memory. */
+/* A function that hands out what another one gave it, or a part of that (a header of its own before it, a better alignment): the same
+ * memory. So it is also when this call is left out by sampling: the other one was chosen or not by a chance of its own. */
 static __always_inline void forget_inner(const struct call *call, const struct sonde_alloc_key *key, struct sonde_alloc_counters *count)
 {
-	struct sonde_alloc_key inner = { .addr = call->inner_addr, .tgid = key->tgid, .space = SONDE_ALLOC_HEAP };
-
-	if (!inner.addr || inner.addr == key->addr || key->addr - inner.addr >= call->inner_bytes)
+	if (!call->inner_addr || (call->inner_addr != key->addr && key->addr - call->inner_addr >= call->inner_bytes))
 		return;
-	if (!bpf_map_delete_elem(&alloc_blocks, &inner))
+	if (remove_block(call->inner_addr, key->tgid, 1))
 		count_one(&count->reused);
 }
 
@@ -625,8 +735,12 @@ static __always_inline void follow_regions(const struct call *call, const struct
 
 	if (call->is_fixed)
 		unmap_region(key->addr, call->block.bytes, key->tgid, count);
-	if (call->block.call != SONDE_ALLOC_MREMAP || !call->has_old || rest.bytes <= moved)
+	if (call->block.call != SONDE_ALLOC_MREMAP || !call->has_old)
 		return;
+	if (rest.bytes <= moved) {
+		end_block(&rest, key->tgid);
+		return;
+	}
 	left.addr += moved;
 	rest.bytes -= moved;
 	bpf_map_update_elem(&alloc_blocks, &left, &rest, BPF_ANY);
@@ -661,6 +775,8 @@ static __attribute__((noinline)) int leave(user_regs_t *ctx)
 		follow_regions(call, &key, count);
 	} else {
 		forget_inner(call, &key, count);
+		if (call->has_old)
+			end_block(&call->old, tgid);
 		note_inner(thread, sp, key.addr, call->block.bytes);
 	}
 	if (!call->is_left_out)

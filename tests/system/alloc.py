@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sonde alloc: all that a program allocates (tests/programs/allocs.c), by the function that asks; sampled, the same numbers in the mean."""
+import math
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import build, build_library, check, check_equal, load_json, need_bpf, run_tests, scratch, sonde, test # noqa: E402
+
+RUNS = 8
+SAMPLE = 4096
+SIGMAS = 5 # of chance; one test run in a million fails by it
+
+
+def asker(report, stack):
+	"""The innermost function of the program; what an allocator calls on its behalf is its, too."""
+	for number in stack:
+		frame = report["frames"][number]
+		if frame["mapping"] is not None and os.path.basename(report["mappings"][frame["mapping"]]["path"]) == "allocs":
+			return report["functions"][frame["function"]]["name"]
+	return None
+
+
+def by_function(report):
+	"""Function of the program -> its four values: allocations, bytes, what of them is not free."""
+	found = {}
+	for sample in report["samples"]:
+		name = asker(report, report["stacks"][sample["user_stack"]])
+		if name:
+			found[name] = [a + b for a, b in zip(found.get(name, [0, 0, 0, 0]), sample["values"])]
+	return found
+
+
+def record(*options, env=None, outputs=()):
+	path = scratch("alloc.json")
+	named = [word for output in (path, *outputs) for word in ("-o", output)]
+	result = sonde("alloc", *options, *named, "--", build("allocs"), want=0, env={**os.environ, **(env or {})})
+	true = {name: [int(nr), int(size), int(kept)] for name, nr, size, kept in re.findall(r"^alloc (\S+) (\d+) (\d+) (\d+)$", result.out, re.MULTILINE)}
+	return load_json(path), true, result
+
+
+def histogram(report, name):
+	"""Counts by slot, of all stacks."""
+	found = [each for each in report["histograms"] if each["name"] == name and "user_stack" not in each]
+	check_equal(len(found), 1, "histograms of %s" % name)
+	return found[0]
+
+
+@test
+def all_allocations():
+	"""Each allocation once, by its size; what is freed has a lifetime."""
+	need_bpf()
+	report, true, result = record("--histograms")
+	found = by_function(report)
+	check(len(true) == 6, lambda: str(result))
+	for name, (nr, size, kept) in true.items():
+		values = found[name]
+		check(values[:3] == [nr, size, kept] and values[3] == kept * size // nr, lambda: "%s: %s, true %d %d %d\n%s" % (name, values, nr, size, kept, result))
+	check_equal([each["type"] for each in report["value_types"]], ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"], "values")
+	freed = sum(nr - kept for nr, _, kept in true.values())
+	lives = histogram(report, "lifetime")["count"]
+	check(freed <= lives <= freed + 20, lambda: "%d lifetimes of %d freed blocks\n%s" % (lives, freed, result)) # and the C library's own
+	sizes = {slot["low"]: slot["count"] for slot in histogram(report, "size")["slots"]}
+	check(sizes[16] >= 40000 and sizes[256] >= 40000, lambda: str(sizes))
+	return "%d functions, %d lifetimes" % (len(true), lives)
+
+
+def deviation(true, mean_bytes):
+	"""Standard deviation of a sampled number of equal blocks, with that of weights that are rounded by chance."""
+	nr, size, _ = true
+	chance = 1 - math.exp(-max(size // nr, 1) / mean_bytes)
+	return math.sqrt(nr * (1 / chance - 1 + chance / 4))
+
+
+def sampled_runs(env=None):
+	"""The mean of some runs is within chance of the truth, for each function, and the bytes of all are within 5 % in each run."""
+	sums, whole, part = {}, 0, []
+	for _ in range(RUNS):
+		report, true, result = record("--sample", "4K", env=env)
+		found = by_function(report)
+		for name in true:
+			sums[name] = sums.get(name, 0) + found.get(name, [0])[0]
+		whole = sum(size for _, size, _ in true.values())
+		part.append(sum(values[1] for values in found.values()) / whole)
+		check(abs(part[-1] - 1) < 0.05, lambda: "%.3f of all bytes\n%s" % (part[-1], result))
+	for name in ("ask_tiny", "ask_small", "ask_page", "ask_large"):
+		limit = SIGMAS * deviation(true[name], SAMPLE) / math.sqrt(RUNS)
+		check(abs(sums[name] / RUNS - true[name][0]) <= limit, lambda: "%s: %.1f in the mean, true %d +- %.1f" % (name, sums[name] / RUNS, true[name][0], limit))
+	return "%.4f of the bytes in the mean, %.3f to %.3f" % (sum(part) / RUNS, min(part), max(part))
+
+
+@test
+def sampled():
+	need_bpf()
+	return sampled_runs()
+
+
+@test
+def sampled_within_another():
+	"""An allocator that asks another one: one block, although each function's call is drawn on its own."""
+	need_bpf()
+	return sampled_runs({"LD_PRELOAD": build_library("heap_header")})
+
+
+@test
+def formats():
+	"""The values survive in pprof's format and back; each other format is written."""
+	need_bpf()
+	outputs = [scratch("alloc." + suffix) for suffix in ("pb.gz", "folded", "txt", "html", "svg", "speedscope.json", "otlp", "jsonl")]
+	report, true, result = record(outputs=outputs)
+	back = scratch("back.json")
+	sonde("convert", "-o", back, outputs[0], want=0)
+	check_equal(by_function(load_json(back)), by_function(report), "values after pprof")
+	with open(outputs[1], encoding="utf-8") as file:
+		folded = {line.split(";")[-1].split(" ")[0]: int(line.rsplit(" ", 1)[1]) for line in file}
+	check_equal(folded["ask_page"], true["ask_page"][1], "folded bytes")
+	with open(outputs[2], encoding="utf-8") as file:
+		text = file.read()
+	check("\t%d bytes in 4000 allocations, 250000 bytes in 50 not freed, from stack\n\t\task_page+0x" % true["ask_page"][1] in text, lambda: text)
+	for path in outputs:
+		check(os.path.getsize(path) > 100, path)
+	shown = sonde("show", "--value", "alloc_objects", scratch("alloc.json"), want=0).out
+	check("ask_tiny" in shown, shown)
+	return "%d formats" % len(outputs)
+
+
+@test
+def windows():
+	"""Each window has what was allocated in it; together they have all."""
+	need_bpf()
+	folder = scratch("windows")
+	os.mkdir(folder)
+	script = "%s; sleep 1.2; %s" % (build("allocs"), build("allocs"))
+	sonde("alloc", "--children", "1", "-o", os.path.join(folder, "%n.json"), "--", "sh", "-c", script, want=0)
+	found = [by_function(load_json(os.path.join(folder, name))) for name in sorted(os.listdir(folder))]
+	for name, true in (("ask_tiny", 80000), ("grow", 2000)):
+		check_equal(sum(each.get(name, [0])[0] for each in found), true, name)
+	check(len(found) >= 2 and sum("ask_tiny" in each and each["ask_tiny"][0] > 0 for each in found) >= 2, lambda: str(found))
+	return "%d windows" % len(found)
+
+
+if __name__ == "__main__":
+	run_tests()
