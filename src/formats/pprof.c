@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes pprof's profile.proto, gzipped. Ids are the numbers of our entries + 1 (for locations, see inlines), and our string 0 is its empty
  * one. So no lookup is needed. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "codec/protobuf.h"
 #include "formats/formats.h"
 #include "formats/gzip.h"
+#include "frames/frame_source.h"
 #include "frames/frame_text.h"
 #include "frames/inlines.h"
 #include "frames/tick.h"
@@ -98,29 +100,57 @@ static void write_mapping(struct pprof *pprof, uint32_t id, const struct profile
 	protobuf_close(&pprof->message, opened);
 }
 
-static bool is_of_one_process(const struct profile *profile)
+/* The mapping of the outermost frame that is in no shared library: the program. PROFILE_NONE: none. */
+static uint32_t program_of(const struct profile *profile, uint32_t stack)
 {
-	for (uint32_t i = 1; i < profile_nr_samples(profile); i++) {
-		if (profile_sample_at(profile, i)->tgid != profile_sample_at(profile, 0)->tgid)
-			return false;
+	const uint32_t *locations;
+	uint32_t nr = 0, mapping;
+
+	if (stack == PROFILE_NONE)
+		return PROFILE_NONE;
+	locations = profile_stack_at(profile, stack, &nr);
+	while (nr-- > 0) {
+		mapping = profile_location_at(profile, locations[nr])->mapping;
+		if (mapping != PROFILE_NONE &&
+		    !strstr(path_base(profile_string_text(profile, profile_mapping_at(profile, mapping)->path)), ".so"))
+			return mapping;
 	}
-	return true;
+	return PROFILE_NONE;
 }
 
-/* pprof's reports name the first mapping as the profiled program. If there were several programs, it is the kernel. */
+/* The mapping of the program with most samples; PROFILE_NONE: there is none, or no memory to find it. */
+static uint32_t main_program(const struct profile *profile)
+{
+	CLEANUP(freep) uint64_t *counts = calloc((size_t)profile_nr_mappings(profile) + 1, sizeof(*counts));
+	uint32_t most = PROFILE_NONE, value = profile_shown_value(profile);
+
+	for (uint32_t i = 0; counts && i < profile_nr_samples(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+		uint32_t program = program_of(profile, sample->user_stack);
+
+		if (program == PROFILE_NONE)
+			continue;
+		counts[program] += (uint64_t)llabs(sample->values[value]);
+		if (most == PROFILE_NONE || counts[program] > counts[most])
+			most = program;
+	}
+	return most;
+}
+
+/* pprof's reports name the first mapping as the profiled program. */
 static void write_mappings(struct pprof *pprof)
 {
 	struct profile_mapping kernel = { .start_pc = PROFILE_KERNEL_KADDR, .end_pc = UINT64_MAX };
-	uint32_t nr_mappings = profile_nr_mappings(pprof->profile);
-	bool kernel_last = is_of_one_process(pprof->profile);
+	uint32_t nr_mappings = profile_nr_mappings(pprof->profile), first = main_program(pprof->profile);
 
 	kernel.path = add_string(pprof, KERNEL_NAME);
-	if (!kernel_last)
-		write_mapping(pprof, nr_mappings + 1, &kernel);
-	for (uint32_t i = 0; i < nr_mappings; i++)
-		write_mapping(pprof, i + 1, profile_mapping_at(pprof->profile, i));
-	if (kernel_last)
-		write_mapping(pprof, nr_mappings + 1, &kernel);
+	if (first != PROFILE_NONE)
+		write_mapping(pprof, first + 1, profile_mapping_at(pprof->profile, first));
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		if (i != first)
+			write_mapping(pprof, i + 1, profile_mapping_at(pprof->profile, i));
+	}
+	write_mapping(pprof, nr_mappings + 1, &kernel);
 }
 
 /* 0: none. An address outside its mapping would make pprof's arithmetic wrap. Kernel frames always have the mapping, even without an
@@ -270,7 +300,7 @@ static int write_comments(struct pprof *pprof)
 	char *line, *end;
 
 	buffer_text(&lines, "sonde ");
-	plain_text(&lines, account->command_line, ';');
+	plain_text(&lines, account_command(account), ';');
 	buffer_text(&lines, "\nhost: ");
 	plain_text(&lines, account->host, ';');
 	buffer_text(&lines, ", Linux ");

@@ -8,6 +8,7 @@
 #include "frames/frame_list.h"
 #include "frames/timeline.h"
 #include "frames/tracks.h"
+#include "model/account_text.h"
 
 struct scope {
 	struct json json;
@@ -186,7 +187,7 @@ int write_speedscope(const struct profile *profile, const struct export_options 
 		err = tracks_find(profile, &scope.tracks);
 	if (err)
 		return err;
-	snprintf(name, sizeof(name), "sonde %s", profile_account_of(profile)->command_line);
+	snprintf(name, sizeof(name), "sonde %s", account_command(profile_account_of(profile)));
 	json_open(&scope.json, '{');
 	json_key_text(&scope.json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_key_text(&scope.json, "exporter", "sonde");

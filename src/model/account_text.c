@@ -242,6 +242,14 @@ void account_text(const struct account *account, uint32_t first_note, struct buf
 	write_cost(account, buffer);
 }
 
+const char *account_command(const struct account *account)
+{
+	static const char word[] = "sonde ";
+	bool has_word = !strncmp(account->command_line, word, strlen(word));
+
+	return account->command_line + (has_word ? strlen(word) : 0);
+}
+
 void account_text_run(const struct account *account, struct buffer *buffer)
 {
 	if (account->nr_cpus) {
