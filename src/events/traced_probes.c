@@ -2,6 +2,7 @@
 #include "events/traced_probes.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,6 +279,17 @@ void traced_probes_note_silent(const struct traced_probes *traced, uint32_t prob
 		     came.size > MAX_CAME ? " ..." : "");
 	buffer_done(&came);
 	interrupts_free(now);
+}
+
+void traced_probes_summary(const struct traced_probes *traced, uint64_t nr_late, struct buffer *lines)
+{
+	const char *calls_from = kernel_types_of_calls(traced->probes.types);
+
+	if (calls_from)
+		buffer_printf(lines, "arguments of system calls have their names by %s\n", calls_from);
+	if (traced->list[0].nr_late)
+		buffer_printf(lines, "%" PRIu32 " of the comparisons are made in user space: they rejected %" PRIu64 " of the hits\n",
+			      traced->list[0].nr_late, nr_late);
 }
 
 void traced_probes_done(struct traced_probes *traced)

@@ -40,6 +40,8 @@ struct traced_stacks {
 	uint64_t unix_offset_ns;
 };
 
+static const struct measurement_type lines_measurement;
+
 static struct traced_stacks *stacks_of(struct measurement *measurement)
 {
 	return (struct traced_stacks *)measurement;
@@ -74,6 +76,7 @@ static int init(struct measurement *measurement, struct sampler_options *samplin
 	stacks->prints = stacks->probes.options.print || stacks->sums;
 	if (err || !stacks->prints)
 		return err;
+	measurement->type = &lines_measurement;
 	measurement->has_stacks = false;
 	measurement->prints_windows = true;
 	for (uint32_t i = 0; i < stacks->probes.probes.nr; i++) /* a record has values, so that it is of one size */
@@ -273,16 +276,11 @@ static void add_frames(const struct profile *profile, uint32_t stack, struct buf
 }
 
 /* The names of both stacks, leaf first, a line each. */
-static int take_frames(const struct stack_ids *ids, struct stack_builder *builder, const struct profile *profile, struct buffer *frames)
+static int take_frames(const struct profile *profile, uint32_t kernel_stack, uint32_t user_stack, struct buffer *frames)
 {
-	struct profile_sample sample = { 0 };
-	int err = stack_builder_sample(builder, ids, 1, &sample);
-
 	frames->size = 0;
-	if (err)
-		return err;
-	add_frames(profile, sample.kernel_stack, frames);
-	add_frames(profile, sample.user_stack, frames);
+	add_frames(profile, kernel_stack, frames);
+	add_frames(profile, user_stack, frames);
 	buffer_append(frames, "", 1);
 	return frames->err;
 }
@@ -323,32 +321,62 @@ static int print_hits(struct traced_stacks *stacks, const struct buffer *waiting
 
 	for (size_t i = 0; !err && i < waiting->size / sizeof(*hits); i++) {
 		const struct stack_ids ids = ids_of(&hits[i].event.sample);
+		struct profile_sample sample = { 0 };
 
-		err = take_frames(&ids, builder, profile, &frames) ?: print_hit(stacks, &hits[i], frames.data, lines);
+		err = stack_builder_sample(builder, &ids, 1, &sample)
+			      ?: take_frames(profile, sample.kernel_stack, sample.user_stack, &frames)
+			      ?: print_hit(stacks, &hits[i], frames.data, lines);
 	}
 	return err;
 }
 
 /* --- sums by stacks ------------------------------------------------------------------------------------------------------------------- */
 
-static int by_count(const void *a, const void *b)
-{
-	const struct stack_sum *left = a, *right = b;
+struct stack_row { /* the sums of stacks that have the same names: those that were walked late have ids of their own */
+	uint32_t kernel_stack, user_stack; /* in the profile */
+	struct tracing_row row;
+};
+#define STACK_ROW_KEY_BYTES (offsetof(struct stack_row, row) + offsetof(struct tracing_row, sum))
 
-	return order(left->row.sum.count, right->row.sum.count) ?: memcmp(left, right, STACK_SUM_KEY_BYTES);
+static int merge(const struct interned *sums, struct stack_builder *builder, struct interned *rows)
+{
+	for (uint32_t i = 0; i < sums->nr; i++) {
+		const struct stack_sum *sum = (const struct stack_sum *)(const void *)sums->entries + i;
+		struct stack_row row = { .row.probe = sum->row.probe, .row.key = sum->row.key };
+		struct profile_sample sample = { 0 };
+		int err = stack_builder_sample(builder, &sum->ids, 1, &sample);
+		uint32_t at;
+
+		if (err)
+			return err;
+		row.kernel_stack = sample.kernel_stack;
+		row.user_stack = sample.user_stack;
+		memcpy(row.row.sum.comm, sum->row.sum.comm, sizeof(row.row.sum.comm));
+		at = interned_add(rows, &row);
+		if (at == INTERNED_NONE)
+			return -ENOMEM;
+		((struct stack_row *)interned_at(rows, at))->row.sum.count += sum->row.sum.count;
+	}
+	return 0;
 }
 
-static int print_sums(struct traced_stacks *stacks, struct interned *sums, struct stack_builder *builder, const struct profile *profile,
-		      struct buffer *lines)
+static int by_count(const void *a, const void *b)
 {
-	struct stack_sum *list = (struct stack_sum *)(void *)sums->entries;
+	const struct stack_row *left = a, *right = b;
+
+	return order(left->row.sum.count, right->row.sum.count) ?: memcmp(left, right, STACK_ROW_KEY_BYTES);
+}
+
+static int print_rows(struct traced_stacks *stacks, struct interned *rows, const struct profile *profile, struct buffer *lines)
+{
+	struct stack_row *list = (struct stack_row *)(void *)rows->entries;
 	CLEANUP(buffer_done) struct buffer frames = BUFFER_INIT(LINES_BYTES_MAX);
 	int err = 0;
 
-	if (sums->nr)
-		qsort(list, sums->nr, sizeof(*list), by_count);
-	for (uint32_t i = 0; !err && i < sums->nr; i++) {
-		err = take_frames(&list[i].ids, builder, profile, &frames) ?: lines->err;
+	if (rows->nr)
+		qsort(list, rows->nr, sizeof(*list), by_count);
+	for (uint32_t i = 0; !err && i < rows->nr; i++) {
+		err = take_frames(profile, list[i].kernel_stack, list[i].user_stack, &frames) ?: lines->err;
 		if (!err)
 			tracing_row(lines, &stacks->probes.words, &list[i].row, frames.data);
 		if (!err && lines->size >= LINES_BYTES_MANY)
@@ -357,16 +385,23 @@ static int print_sums(struct traced_stacks *stacks, struct interned *sums, struc
 	return err;
 }
 
-static int add_or_print(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
+static int print_sums(struct traced_stacks *stacks, const struct interned *sums, struct stack_builder *builder,
+		      const struct profile *profile, struct buffer *lines)
+{
+	struct interned rows = INTERNED_INIT(struct stack_row, STACK_ROW_KEY_BYTES, SUMS_BYTES_MAX);
+	int err = merge(sums, builder, &rows) ?: print_rows(stacks, &rows, profile, lines);
+
+	interned_done(&rows);
+	return err;
+}
+
+static int print_window(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
 {
 	CLEANUP(buffer_done) struct buffer lines = BUFFER_INIT(LINES_BYTES_MAX);
 	struct traced_stacks *stacks = stacks_of(measurement);
-	int err;
+	int err = window->own ? print_sums(stacks, window->own, builder, profile, &lines)
+			      : print_hits(stacks, &window->waits, builder, profile, &lines);
 
-	if (!stacks->prints)
-		return measurement_add_samples(measurement, window, builder, profile);
-	err = window->own ? print_sums(stacks, window->own, builder, profile, &lines)
-			  : print_hits(stacks, &window->waits, builder, profile, &lines);
 	return err ? err : tell(stacks, &lines);
 }
 
@@ -399,47 +434,54 @@ static void account(const struct measurement *measurement, struct account *accou
 	snprintf(account->event_unit, sizeof(account->event_unit), "count");
 }
 
-/* With hits or sums, notes of what is not shown. */
-static void add_notes(const struct traced_stacks *stacks, struct account *account)
-{
-	uint64_t nr_late = __atomic_load_n(&stacks->nr_late, __ATOMIC_RELAXED);
-
-	if (stacks->nr_unsaid)
-		account_note(account, "%" PRIu64 " hits are not shown: they came faster than names could be resolved and lines written",
-			     stacks->nr_unsaid);
-	if (stacks->probes.list[0].nr_late)
-		account_note(account, "%u of the comparisons are made in user space: they rejected %" PRIu64 " of the hits",
-			     stacks->probes.list[0].nr_late, nr_late);
-}
-
 static void note_silent(const struct traced_stacks *stacks, uint64_t duration_ns, struct account *account)
 {
 	for (uint32_t i = 0; i < stacks->probes.probes.nr; i++) {
 		struct sonde_event_counters count;
+		uint64_t dropped = 0;
 
 		event_programs_counters(stacks->programs[i], &count);
-		if (!count.hits)
+		for (uint32_t reason = 0; reason < SONDE_DROP_COUNT; reason++)
+			dropped += count.dropped[reason];
+		if (!count.recorded && !dropped) /* hits of a system call's tracepoint are those of all calls */
 			traced_probes_note_silent(&stacks->probes, i, duration_ns, account);
 	}
 }
 
 static int finish(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile)
 {
+	note_silent(stacks_of(measurement), end_ns - start_ns, profile_account(*ret_profile));
+	return 0; /* the profile is the window's */
+}
+
+static int finish_lines(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile)
+{
 	struct traced_stacks *stacks = stacks_of(measurement);
 
-	note_silent(stacks, end_ns - start_ns, *ret_profile ? profile_account(*ret_profile) : measurement->parts.account);
-	if (!stacks->prints)
-		return 0; /* the profile is the window's */
-	add_notes(stacks, measurement->parts.account);
+	note_silent(stacks, end_ns - start_ns, measurement->parts.account);
 	return events_account(measurement, start_ns + stacks->unix_offset_ns, end_ns - start_ns, ret_profile);
 }
 
-static uint64_t nr(const struct measurement *measurement)
+static uint64_t nr_of_lines(const struct measurement *measurement)
 {
 	struct sonde_event_counters count;
 
 	add_counters((const struct traced_stacks *)measurement, &count);
 	return count.recorded;
+}
+
+static void summary(const struct measurement *measurement, struct buffer *lines)
+{
+	const struct traced_stacks *stacks = (const struct traced_stacks *)measurement;
+	struct sonde_event_counters count;
+	uint64_t dropped = stacks->nr_unsaid;
+
+	add_counters(stacks, &count);
+	for (uint32_t reason = 0; reason < SONDE_DROP_COUNT; reason++)
+		dropped += count.dropped[reason];
+	traced_probes_summary(&stacks->probes, __atomic_load_n(&stacks->nr_late, __ATOMIC_RELAXED), lines);
+	buffer_printf(lines, "hits: %" PRIu64 " with stacks, %" PRIu64 " of others or rejected by the filter, %" PRIu64 " lost\n",
+		      (uint64_t)count.recorded - stacks->nr_unsaid, (uint64_t)count.filtered[SONDE_FILTER_TARGET], dropped);
 }
 
 const struct measurement_type traced_stacks_measurement = {
@@ -451,10 +493,25 @@ const struct measurement_type traced_stacks_measurement = {
 	.record = take_record,
 	.stop = stop,
 	.finish = finish,
+	.profile = measurement_add_samples,
+	.nr = measurement_nr_samples,
+	.account = account,
+};
+
+static const struct measurement_type lines_measurement = {
+	.bytes = sizeof(struct traced_stacks),
+	.init = init,
+	.done = done,
+	.load = load,
+	.start = start,
+	.record = take_record,
+	.stop = stop,
+	.finish = finish_lines,
 	.is_due = is_due,
 	.close = close_window,
 	.window_bytes = window_bytes,
-	.profile = add_or_print,
-	.nr = nr,
+	.profile = print_window,
+	.nr = nr_of_lines,
 	.account = account,
+	.summary = summary,
 };

@@ -255,23 +255,13 @@ static uint64_t nr(const struct measurement *measurement)
 	return count.counted + count.keys_full;
 }
 
-static uint32_t nr_of_late(const struct traced_probes *probes)
-{
-	return probes->list[0].nr_late;
-}
-
 static void summary(const struct measurement *measurement, struct buffer *lines)
 {
 	const struct tracing *tracing = (const struct tracing *)measurement;
 	struct sonde_probe_counters count;
 
 	add_counters(tracing, &count);
-	if (kernel_types_of_calls(tracing->probes.probes.types))
-		buffer_printf(lines, "arguments of system calls have their names by %s\n",
-			      kernel_types_of_calls(tracing->probes.probes.types));
-	if (nr_of_late(&tracing->probes))
-		buffer_printf(lines, "%" PRIu32 " of the comparisons are made in user space: they rejected %" PRIu64 " of the hits\n",
-			      nr_of_late(&tracing->probes), tracing->nr_late);
+	traced_probes_summary(&tracing->probes, tracing->nr_late, lines);
 	buffer_printf(lines,
 		      "hits: %" PRIu64 " counted, %" PRIu64 " rejected by the filter, %" PRIu64 " of others, %" PRIu64
 		      " of sonde itself, %" PRIu64 " lost\n",
