@@ -17,6 +17,7 @@
 #include "lib/filter.h"
 #include "lib/knobs.h"
 #include "lib/syscall.h"
+#include "lib/wake.h"
 
 #define AT_CWD	    (-100) /* AT_FDCWD, linux/fcntl.h */
 #define CREAT_FLAGS 01101  /* O_CREAT | O_WRONLY | O_TRUNC: asm-generic/fcntl.h */
@@ -231,8 +232,7 @@ static __always_inline long send(struct open_scratch *s)
 
 	if (size > sizeof(*s))
 		return -1;
-	return bpf_ringbuf_output(
-	    &ring, s, size, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > cfg.ring_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	return bpf_ringbuf_output(&ring, s, size, wake_flag(&ring, s->record.time_ns));
 }
 
 /* The sum of the key, created if necessary. NULL: there is no room. */

@@ -18,6 +18,7 @@
 #include "lib/filter.h"
 #include "lib/log2.h"
 #include "lib/probe_hit.h"
+#include "lib/wake.h"
 
 const volatile __u32 probe_number = 0;
 volatile __u32 own_tgid; /* sonde's own hits are left out; as in the root PID namespace */
@@ -138,8 +139,7 @@ static __always_inline void print(const struct hit *hit, struct sonde_probe_coun
 	record->probe = probe_number;
 	__builtin_memcpy(record->comm, hit->comm, sizeof(record->comm));
 	take_values(hit, &record->values);
-	bpf_ringbuf_submit(record,
-			   bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > cfg.ring_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(record, wake_flag(&ring, record->time_ns));
 	__sync_fetch_and_add(&count->sent, 1);
 }
 
