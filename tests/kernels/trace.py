@@ -66,7 +66,7 @@ step listed_others /sonde trace -l "*.isra*"
 step marked /sonde trace -l "asm_exc_*"
 step kallsyms grep -E " [tTwW] (vfs_wr|virtio_re|.*isra|asm_exc_)" /proc/kallsyms
 step interrupts cat /proc/interrupts
-traced other hit "$(/sonde trace -l '*.isra*' | grep -v cannot | head -1 | cut -d' ' -f1)"
+step other sh -c 'for probe in $(/sonde trace -l "*.isra*" | grep -v cannot | head -5 | cut -d" " -f1); do /sonde trace "$probe" 1; code=$?; [ $code = 0 ] || [ $code = 5 ] && exit 0; done; exit 1'
 step wrong /sonde trace kprobe:no_such_function 1
 step two /sonde trace fentry:__x64_sys_getppid 1
 """ % (" ".join(MODULES), TURNS, BYTES, WRITES, BYTES, BYTES, BYTES)
@@ -152,7 +152,7 @@ def lists(release):
 		check_equal(have, {symbol for symbol in kallsyms if re.match(pattern, symbol)}, name)
 	check(all("cannot be probed" in line for line in guest(release).step("marked").out.splitlines()), lambda: str(guest(release).step("marked")))
 	check("cannot be probed" not in guest(release).step("listed").out, "vfs_write can be")
-	check(guest(release).step("other").code in (0, 5), lambda: str(guest(release).step("other")))
+	guest(release).step("other", 0) # one of them can be attached; the kernel refuses some
 	check(guest(release).step("wrong").code == 1 and "no kprobe 'no_such_function'" in guest(release).step("wrong").err, lambda: str(guest(release).step("wrong")))
 	step = guest(release).step("two", 1)
 	check("kprobe:__x64_sys_getppid can" in step.err, lambda: str(step))
