@@ -137,5 +137,28 @@ def what_is_not_seen_is_named():
 	check(re.search(r"\b1 files were mapped to be written through memory", result.err), lambda: result.err)
 
 
+@test
+def requests_to_io_uring_are_counted():
+	need_bpf()
+	path = build("io_workers")
+	with open("/proc/sys/kernel/io_uring_disabled", encoding="ascii") if os.path.exists("/proc/sys/kernel/io_uring_disabled") else open(os.devnull, encoding="ascii") as file:
+		if file.read().strip() not in ("", "0"):
+			skip("io_uring is switched off")
+	result = sonde("io", "--", path, "1", want=None)
+	check(re.search(r"\b[1-9]\d* requests were submitted by io_uring_enter or io_submit: what they read and wrote is not seen", result.err), lambda: str(result))
+
+
+@test
+def other_mount_namespaces_have_names():
+	"""A file on a mount that only the process sees has its path there."""
+	need_bpf()
+	script = "mount -t tmpfs none /mnt && dd if=/dev/zero of=/mnt/inside bs=77 count=3 2> /dev/null"
+	result = sonde("io", "--by", "file", "--format", "json", "--", "unshare", "-m", "sh", "-c", script, want=None)
+	if result.code:
+		skip("no mount namespaces: %s" % result.err[:200])
+	have = sums(rows(split(result.out)[0], "sonde-io"))
+	check_equal(have.get("/mnt/inside"), [0, 0, 0, 3, 231, 0], "the file")
+
+
 if __name__ == "__main__":
 	run_tests()
