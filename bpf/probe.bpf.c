@@ -55,10 +55,9 @@ struct begins {				   /* of a thread's calls that have not returned */
 	__u32 depth;			   /* may be larger than SONDE_PROBE_DEPTH */
 };
 
-struct { /* tid -> its calls; shared by the programs of begin and end */
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
+struct { /* tid -> its calls; shared by the programs of begin and end. The oldest make room: of threads that ended in a call */
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set by the loader, if times are asked for */
 	__type(key, __u32);
 	__type(value, struct begins);
 } begun SEC(".maps");

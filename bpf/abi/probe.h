@@ -11,7 +11,7 @@
 #define SONDE_PROBE_FILTERS    8
 #define SONDE_PROBE_PRINTED    8
 #define SONDE_PROBE_TEXT_BYTES 64
-#define SONDE_PROBE_KEY_BYTES  32 /* of an argument in a key */
+#define SONDE_PROBE_KEY_BYTES  128 /* of an argument in a key */
 #define SONDE_PROBE_SLOTS      64 /* same as HISTOGRAM_SLOTS */
 #define SONDE_PROBE_NO_CALL    (~0u)
 #define SONDE_PROBE_DEPTH      16 /* a thread's calls of a function that have not returned */
@@ -97,7 +97,7 @@ struct sonde_probe_key {
 		char text[SONDE_PROBE_KEY_BYTES];
 	} arg;
 };
-_Static_assert(sizeof(struct sonde_probe_key) == 64, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_probe_key) == 160, "layout changed: bump SONDE_ABI_VERSION");
 
 struct sonde_probe_sum {
 	__u64 count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When the reader of a ring buffer is woken: when much has come, and not again for a millisecond. While it is behind, each record would wake
- * it, which takes longer than the record. */
+/* When the reader of a ring buffer is woken: when much has come, and not again for a millisecond. While it is behind, each record would
+ * wake it, which takes longer than the record. */
 #pragma once
 #include <linux/bpf.h>
 

@@ -128,7 +128,8 @@ int trigger_attach(const struct trigger *trigger, const struct bpf_program *prog
 	if (err == ENOTSUPP || err == EOPNOTSUPP)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel has no %s: ask for a tracepoint, or for another kernel", text);
 	if (err == EINVAL && is_of_kprobes(trigger->kind))
-		return diag_errno(diag, EOPNOTSUPP, "this kernel lets no %s be at '%s': it has functions that must not be probed", text, name);
+		return diag_errno(diag, EOPNOTSUPP, "this kernel lets no %s be at '%s': it has functions that must not be probed", text,
+				  name);
 	if (err == EADDRNOTAVAIL)
 		return diag_errno(diag, ENOENT, "there are several functions '%s' in the kernel, and a %s is at one", name, text);
 	if (err)

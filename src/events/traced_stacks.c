@@ -163,7 +163,7 @@ static void fill_key(const struct traced_probe *probe, const struct sonde_probe_
 	if (config->by_comm)
 		memcpy(key->comm, sample->comm, sizeof(key->comm));
 	if (config->by_arg && config->key.text)
-		memcpy(key->arg.text, hit->values.texts[0], strnlen(hit->values.texts[0], sizeof(key->arg.text) - 1));
+		tracing_key_text(key, hit->values.texts[0]);
 	else if (config->by_arg)
 		key->arg.number = hit->values.numbers[0];
 }

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/order.h"
 #include "programs/probe_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
@@ -14,6 +15,7 @@
 #define LINES_BYTES_MAX	 ((size_t)64 << 20)
 #define LINES_BYTES_MANY ((size_t)1 << 18) /* then the lines are handed over */
 #define MAX_ROWS	 (1u << 18)
+#define MAX_WAITING	 (1u << 20) /* more than all rings hold */
 
 struct traced {				       /* a probe */
 	struct probe_programs *programs, *end; /* end: NULL: there is none */
@@ -26,6 +28,8 @@ struct tracing {
 	struct traced traced[MAX_PROBES];
 	struct buffer lines;
 	uint64_t unix_offset_ns, nr_late; /* nr_late: hits that user space has rejected */
+	struct sonde_probe_record *waiting; /* hits that are not printed yet */
+	uint32_t nr_waiting, max_waiting;
 	struct tracing_row *rows;
 	uint32_t nr_rows, max_rows, row_probe; /* row_probe: whose sums are being read */
 };
@@ -56,6 +60,7 @@ static void done(struct measurement *measurement)
 	}
 	traced_probes_done(&tracing->probes);
 	buffer_done(&tracing->lines);
+	free(tracing->waiting);
 	free(tracing->rows);
 }
 
@@ -131,29 +136,58 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 static int take_record(void *arg, const struct sonde_probe_record *record)
 {
 	struct tracing *tracing = arg;
-	const struct traced_probe *probe = &tracing->probes.list[record->probe % MAX_PROBES];
 
-	if (!traced_probe_passes(probe, record)) {
+	if (!traced_probe_passes(&tracing->probes.list[record->probe % MAX_PROBES], record)) {
 		tracing->nr_late++;
 		return 0;
 	}
-	tracing_line(&tracing->lines, &tracing->probes.words, record, probe->printed, probe->nr_shown, tracing->unix_offset_ns,
-		     NULL);
-	return tracing->lines.size < LINES_BYTES_MANY ? tracing->lines.err : tell(tracing);
+	if (!array_grow(&tracing->waiting, tracing->nr_waiting, &tracing->max_waiting, sizeof(*tracing->waiting), 256, MAX_WAITING))
+		return -ENOMEM;
+	tracing->waiting[tracing->nr_waiting++] = *record;
+	return 0;
 }
 
-static int take_records(struct tracing *tracing)
+static int by_time(const void *a, const void *b)
+{
+	const struct sonde_probe_record *left = a, *right = b;
+
+	return order(left->time_ns, right->time_ns);
+}
+
+/* Each probe has a ring of its own, so lines are put in order here; those of the time while the rings are read wait for the next turn. */
+static int print_waiting(struct tracing *tracing, uint64_t until_ns)
+{
+	uint32_t nr = 0;
+	int err = 0;
+
+	if (tracing->nr_waiting)
+		qsort(tracing->waiting, tracing->nr_waiting, sizeof(*tracing->waiting), by_time);
+	for (; !err && nr < tracing->nr_waiting && tracing->waiting[nr].time_ns < until_ns; nr++) {
+		const struct sonde_probe_record *record = &tracing->waiting[nr];
+		const struct traced_probe *probe = &tracing->probes.list[record->probe % MAX_PROBES];
+
+		tracing_line(&tracing->lines, &tracing->probes.words, record, probe->printed, probe->nr_shown, tracing->unix_offset_ns,
+			     NULL);
+		err = tracing->lines.size < LINES_BYTES_MANY ? tracing->lines.err : tell(tracing);
+	}
+	tracing->nr_waiting -= nr;
+	if (nr)
+		memmove(tracing->waiting, tracing->waiting + nr, tracing->nr_waiting * sizeof(*tracing->waiting));
+	return err;
+}
+
+static int take_records(struct tracing *tracing, uint64_t until_ns)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; !err && tracing->probes.options.print && i < tracing->probes.probes.nr; i++)
 		err = probe_programs_records(tracing->traced[i].programs, take_record, tracing);
-	return err ? err : tell(tracing);
+	return err ?: print_waiting(tracing, until_ns) ?: tell(tracing);
 }
 
 static int step(struct measurement *measurement, uint64_t now_ns, struct diag *diag)
 {
-	return take_records(tracing_of(measurement));
+	return take_records(tracing_of(measurement), clock_ns());
 }
 
 static int stop(struct measurement *measurement, struct diag *diag, uint64_t *ret_end_ns)
@@ -168,7 +202,7 @@ static int stop(struct measurement *measurement, struct diag *diag, uint64_t *re
 	}
 	map_settle();
 	*ret_end_ns = clock_ns();
-	return take_records(tracing);
+	return take_records(tracing, UINT64_MAX);
 }
 
 static int add_row(void *arg, const void *key, const void *sum)

@@ -21,16 +21,34 @@ static int by_count(const void *a, const void *b)
 	return order(left->sum.count, right->sum.count) ?: by_key;
 }
 
+/* A text that fills its place may have been longer. */
+static void add_text(struct buffer *text, const char *bytes, size_t size)
+{
+	size_t length = strnlen(bytes, size);
+	char copy[SONDE_PROBE_KEY_BYTES + 4];
+
+	snprintf(copy, sizeof(copy), "%.*s%s", (int)length, bytes, length >= size - 1 ? "..." : "");
+	buffer_text(text, copy);
+}
+
+void tracing_key_text(struct sonde_probe_key *key, const char text[SONDE_PROBE_TEXT_BYTES])
+{
+	size_t length = strnlen(text, SONDE_PROBE_TEXT_BYTES);
+
+	snprintf(key->arg.text, sizeof(key->arg.text), "%.*s%s", (int)length, text, length >= SONDE_PROBE_TEXT_BYTES - 1 ? "..." : "");
+}
+
 static void arg_text(struct buffer *text, const struct tracing_words *words, const struct sonde_probe_key *key)
 {
-	char bytes[SONDE_PROBE_KEY_BYTES + 1] = "";
+	CLEANUP(buffer_done) struct buffer plain = BUFFER_INIT(1 << 10);
 
-	memcpy(bytes, key->arg.text, SONDE_PROBE_KEY_BYTES);
-	if (words->key_is_text)
-		line_text(text, bytes, 0);
-	else if (words->key_is_signed)
+	if (words->key_is_text) {
+		add_text(&plain, key->arg.text, sizeof(key->arg.text));
+		line_text(text, plain.data ? plain.data : "", 0);
+	}
+	if (words->key_is_signed && !words->key_is_text)
 		buffer_printf(text, "%" PRId64, (int64_t)key->arg.number);
-	else
+	else if (!words->key_is_text)
 		buffer_printf(text, "%" PRIu64, (uint64_t)key->arg.number);
 }
 
@@ -214,11 +232,10 @@ void tracing_heading(struct buffer *lines, const struct sonde_trace_options *opt
 
 static void printed_text(struct buffer *text, const struct sonde_probe_record *record, const struct tracing_printed *printed, uint32_t i)
 {
-	char bytes[SONDE_PROBE_TEXT_BYTES + 1] = "";
-
-	memcpy(bytes, record->values.texts[i], SONDE_PROBE_TEXT_BYTES);
-	if (printed->field.text)
-		buffer_text(text, record->values.numbers[i] ? bytes : "[not in memory]");
+	if (printed->field.text && !record->values.numbers[i])
+		buffer_text(text, "[not in memory]");
+	else if (printed->field.text)
+		add_text(text, record->values.texts[i], SONDE_PROBE_TEXT_BYTES);
 	else if (printed->is_address)
 		buffer_printf(text, "0x%" PRIx64, (uint64_t)record->values.numbers[i]);
 	else if (printed->field.is_signed)

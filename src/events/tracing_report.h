@@ -27,6 +27,9 @@ MUST_CHECK int tracing_rows(struct buffer *lines, const struct tracing_words *wo
 /* Appends one row, no times. `frames`: of its stack, leaf first, each ends with a newline; NULL: it has none. */
 void tracing_row(struct buffer *lines, const struct tracing_words *words, const struct tracing_row *row, const char *frames);
 
+/* Fills in a key's text from a record's; "..." behind it if there may have been more. */
+void tracing_key_text(struct sonde_probe_key *key, const char text[SONDE_PROBE_TEXT_BYTES]);
+
 struct tracing_printed { /* an argument of a line */
 	const char *name;
 	bool is_address;

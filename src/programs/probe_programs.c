@@ -14,6 +14,7 @@
 #include "probe.skel.h"
 
 #define RING_BYTES (4u << 20)
+#define MAX_BEGUN  16384 /* threads that are in a call at the same time; 5 MiB */
 
 struct probe_programs {
 	struct trigger trigger;
@@ -50,6 +51,8 @@ static int set_up(struct probe_programs *programs, const struct probe_programs_o
 	err = bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_specs, is_usdt) ?:
 		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_ip_to_spec_id, is_usdt) ?:
 		bpf_map__set_max_entries(skeleton->maps.ring, options->probe.prints ? RING_BYTES : (uint32_t)sysconf(_SC_PAGESIZE));
+	if (!err && options->probe.begins)
+		err = bpf_map__set_max_entries(skeleton->maps.begun, MAX_BEGUN);
 	if (!err && options->begin)
 		err = bpf_map__reuse_fd(skeleton->maps.begun, bpf_map__fd(options->begin->skeleton->maps.begun));
 	return err ? diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err)) : 0;
