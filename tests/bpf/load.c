@@ -11,6 +11,7 @@
 #include "abi/kmem.h"
 #include "abi/rss.h"
 #include "abi/event.h"
+#include "abi/probe.h"
 #include "abi/io.h"
 #include "abi/opens.h"
 #include "abi/probe.h"
