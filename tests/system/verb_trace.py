@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -153,6 +154,30 @@ def stacks_of_all_hits():
 	right = sum(stack.count for stack in stacks if stack.user[-1] == "probed" and {"main", "in_thread"} & set(stack.user))
 	check(right >= 0.99 * nr, lambda: "%d of %d\n%s" % (right, nr, "\n".join(map(str, stacks[:20]))))
 	return "%d stacks of %d hits" % (len(stacks), nr)
+
+
+@test
+def hits_beyond_the_ring_are_counted():
+	"""sonde stands still while they come: shown and lost make up all."""
+	need_bpf()
+	program = start(sys.executable, "-c", "import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\nfor i in range(20000): os.access('/x', 4)\n")
+	try:
+		program.stdout.readline()
+		with Background("trace", "syscall:access", "--print", "-p", program.pid, "--format", "json") as trace:
+			trace.wait_line("Tracing")
+			trace.process.send_signal(signal.SIGSTOP)
+			try:
+				program.communicate("\n", timeout=60)
+			finally:
+				trace.process.send_signal(signal.SIGCONT)
+			result = trace.finish()
+	finally:
+		program.kill()
+		program.communicate()
+	shown = len([row for row in rows(result.out, "sonde-trace") if "tid" in row])
+	lost = int(re.search(r"(\d+) of 20000 hits found no room in the ring buffer", result.err).group(1))
+	check_equal(shown + lost, 20000, "shown and lost")
+	return "%d shown, %d lost" % (shown, lost)
 
 
 @test
