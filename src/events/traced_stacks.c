@@ -260,27 +260,12 @@ static int close_window(struct measurement *measurement, const struct process_ta
 	return err ?: stacks->sums ? 0 : -ENOMEM;
 }
 
-static void add_frames(const struct profile *profile, uint32_t stack, struct buffer *frames)
-{
-	static const struct export_options options = { 0 };
-	const uint32_t *locations;
-	uint32_t nr = 0;
-
-	if (stack == PROFILE_NONE)
-		return;
-	locations = profile_stack_at(profile, stack, &nr);
-	for (uint32_t i = 0; i < nr; i++) {
-		frame_text(frames, profile, locations[i], &options, ';');
-		buffer_text(frames, "\n");
-	}
-}
-
 /* The names of both stacks, leaf first, a line each. */
 static int take_frames(const struct profile *profile, uint32_t kernel_stack, uint32_t user_stack, struct buffer *frames)
 {
 	frames->size = 0;
-	add_frames(profile, kernel_stack, frames);
-	add_frames(profile, user_stack, frames);
+	frame_text_stack(frames, profile, kernel_stack, "");
+	frame_text_stack(frames, profile, user_stack, "");
 	buffer_append(frames, "", 1);
 	return frames->err;
 }

@@ -37,3 +37,19 @@ void frame_text(struct buffer *buffer, const struct profile *profile, uint32_t l
 	if (options->annotate && at->kind == FRAME_KERNEL)
 		buffer_text(buffer, "_[k]");
 }
+
+void frame_text_stack(struct buffer *buffer, const struct profile *profile, uint32_t stack, const char *indent)
+{
+	static const struct export_options options = { 0 };
+	const uint32_t *locations;
+	uint32_t nr = 0;
+
+	if (stack == PROFILE_NONE)
+		return;
+	locations = profile_stack_at(profile, stack, &nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		buffer_text(buffer, indent);
+		frame_text(buffer, profile, locations[i], &options, ';');
+		buffer_text(buffer, "\n");
+	}
+}

@@ -279,22 +279,6 @@ static int close_window(struct measurement *measurement, const struct process_ta
 	return err;
 }
 
-static void print_stack(const struct profile *profile, uint32_t stack, struct buffer *lines)
-{
-	static const struct export_options options = { 0 };
-	const uint32_t *locations;
-	uint32_t nr = 0;
-
-	if (stack == PROFILE_NONE)
-		return;
-	locations = profile_stack_at(profile, stack, &nr);
-	for (uint32_t i = 0; i < nr; i++) {
-		buffer_text(lines, "    ");
-		frame_text(lines, profile, locations[i], &options, ';');
-		buffer_text(lines, "\n");
-	}
-}
-
 static int print_wait(struct runq *runq, const struct sonde_runqslower_record *record, struct stack_builder *builder,
 		      const struct profile *profile, struct buffer *lines)
 {
@@ -305,8 +289,8 @@ static int print_wait(struct runq *runq, const struct sonde_runqslower_record *r
 	if (err)
 		return err;
 	runq_report_wait(lines, &record->wait, runq->unix_offset_ns);
-	print_stack(profile, sample.kernel_stack, lines);
-	print_stack(profile, sample.user_stack, lines);
+	frame_text_stack(lines, profile, sample.kernel_stack, "    ");
+	frame_text_stack(lines, profile, sample.user_stack, "    ");
 	return lines->size < LINES_BYTES_MANY ? 0 : tell(runq, lines);
 }
 
