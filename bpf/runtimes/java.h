@@ -313,7 +313,7 @@ static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, 
 		return java_in_adapter(w, r, j);
 	leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(ref_of(w), blob->code_start);
 
-	if (leaf == JAVA_LEAF_WHOLE)
+	if (leaf == JAVA_LEAF_WHOLE || (leaf == JAVA_LEAF_UNKNOWN && blob->kind == JAVA_BLOB_STUBS && java_is_called(ref_of(w), blob->start)))
 		return java_linked(w, r, j, 0);
 	if (leaf != JAVA_LEAF_UNKNOWN)
 		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
