@@ -44,7 +44,7 @@ def both(java, library, options):
 			check(b"ready" in process.stdout.readline(), "it does not start")
 			begin = cpu_seconds(process.pid)
 			time.sleep(3)
-			seconds = min(MOST_SECONDS, int(1.3 * AT_LEAST / HZ * 3 / max(cpu_seconds(process.pid) - begin, 0.1)) + 1) # the share of the processors that it gets
+			seconds = min(MOST_SECONDS, int(2 * AT_LEAST / HZ * 3 / max(cpu_seconds(process.pid) - begin, 0.1)) + 1) # the share of the processors that it gets
 			tell(process.pid, library, "start,event=ctimer,interval=%dus,threads" % (1000000 // HZ))
 			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", HZ, "-p", process.pid, seconds, want=0, timeout=seconds + 60).out)
 			tell(process.pid, library, "stop,collapsed,dot,ann,threads,file=" + path)
