@@ -300,7 +300,7 @@ WALK_FUNCTION __u32 java_interpreter_leaf(WALK_REF ref)
 	return packed.word;
 }
 
-/* --- adapters between interpreted and compiled code -------------------------------------------------------------------------------------- */
+/* --- adapters between interpreted and compiled code ----------------------------------------------------------------------------------- */
 
 #define JAVA_RAX 0
 #define JAVA_ADAPTER_BYTES 72 /* that are looked at */
@@ -319,7 +319,13 @@ static __always_inline void java_to_interpreted(const struct walk *w, __u32 at, 
 	removal->where = removal->has_sp || java_code_word(w, at) == 0x24048948 ? JAVA_LEAF_IN_REG : JAVA_LEAF_NONE;
 }
 
-enum java_adapter { JAVA_ADAPTER_OTHER, JAVA_ADAPTER_RESTORES, JAVA_ADAPTER_BEFORE_POP, JAVA_ADAPTER_TO_COMPILED, JAVA_ADAPTER_TO_INTERPRETED };
+enum java_adapter {
+	JAVA_ADAPTER_OTHER,
+	JAVA_ADAPTER_RESTORES,
+	JAVA_ADAPTER_BEFORE_POP,
+	JAVA_ADAPTER_TO_COMPILED,
+	JAVA_ADAPTER_TO_INTERPRETED,
+};
 
 /* What an instruction of an adapter tells of those before it. Before `pop rax` nothing is on the stack, unless registers were saved for a
  * call. */
