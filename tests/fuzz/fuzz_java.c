@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as the memory of a JVM: what a frame of it is called, at each level of inlined methods. The first bytes say which frame; the layout
- * is that of JDK 17, or, by a bit, of a version with numbers of the other form and offsets instead of addresses. */
+/* Any bytes as the memory of a JVM: what a frame of it is called, at each level of inlined methods. The first bytes say which frame; the
+ * layout is like that of JDK 17, or, by a bit, of a version with numbers of the other form and offsets instead of addresses. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,8 +34,8 @@ static int read_memory(void *arg, uint64_t from, void *to, size_t size)
 static struct java_process process_of(bool is_new)
 {
 	return (struct java_process){
-		.java = { .blob_name = 8, .nmethod_id = 16, .nmethod_state = 20, .const_constants = 8, .const_code_size = 16, .const_name = 18,
-			  .const_signature = 20, .const_bytes = 48, .pool_holder = 24, .klass_name = 16, .pool_bytes = 72,
+		.java = { .blob_name = 8, .nmethod_id = 16, .nmethod_state = 20, .const_constants = 8, .const_code_size = 16,
+			  .const_name = 18, .const_signature = 20, .const_bytes = 48, .pool_holder = 24, .klass_name = 16, .pool_bytes = 72,
 			  .header_bytes = 256, .segment_shift = 7, .block_bytes = is_new ? 8 : 16, .block_used = 4, .method_const = 8,
 			  .symbol_mask = ~0xffff0000ULL },
 		.layout = { .nmethod_method = 24, .scopes_data = 32, .scopes_pcs = 40, .pcs_end = 44,
