@@ -32,9 +32,10 @@ def sampling_program(pid):
 
 def own_cpu(program, cpu):
 	"""Gives the program a CPU almost to itself: otherwise runs that only filter would count as samples."""
-	os.sched_setaffinity(program.pid, {cpu})
-	if os.cpu_count() > 1:
-		os.sched_setscheduler(program.pid, os.SCHED_FIFO, os.sched_param(1))
+	for tid in map(int, os.listdir("/proc/%d/task" % program.pid)):
+		os.sched_setaffinity(tid, {cpu})
+		if os.cpu_count() > 1:
+			os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(1))
 
 
 def bpf_stats():

@@ -73,14 +73,16 @@ test_packages() {
 	EOF
 }
 
-# mono-mcs compiles for .NET. The others write perf maps.
+# maven fetches async-profiler. mono-mcs compiles for .NET. The others write perf maps.
 matrix_packages() {
 	test_packages
 	cat <<-'EOF'
 	arch-test arch-test
 	erlang-base erl
 	luajit luajit
+	maven mvn
 	mono-mcs mcs
+	unzip unzip
 	EOF
 }
 

@@ -25,9 +25,7 @@ WALK_FUNCTION int owned_frame(__u32 slot)
 
 	if (!s)
 		return WALK_ENDED;
-	s->walk.owner = 0;
-	s->walk.stop = SONDE_STOP_DEPTH; /* as walk_enter sets it */
-	s->walk.follows_bx = WALK_BX_LOST; /* and the walk is not begun again, which would store the runtime's frames twice */
+	walk_leave_to_owner(&s->walk);
 	return RUNTIME_FRAME(&s->walk, &s->runtime, (const RUNTIME_STRUCT *)&s->known);
 }
 

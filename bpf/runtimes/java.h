@@ -313,6 +313,8 @@ static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, 
 		return java_in_adapter(w, r, j);
 	leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(ref_of(w), blob->code_start);
 
+	if (leaf == JAVA_LEAF_UNKNOWN && blob->kind == JAVA_BLOB_STUBS && java_is_called(ref_of(w), blob->start))
+		leaf = JAVA_LEAF_WHOLE;
 	if (leaf == JAVA_LEAF_WHOLE)
 		return java_linked(w, r, j, 0);
 	if (leaf != JAVA_LEAF_UNKNOWN)
@@ -329,7 +331,7 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 	if (w->exact == WALK_RETURN) {
 		if (blob->kind == JAVA_BLOB_DEOPTIMIZE)
 			return java_exchanging(w, r, j, blob);
-		if (blob->kind == JAVA_BLOB_ADAPTER) /* it calls to have its caller's code changed, with all registers saved: rbp is the caller's */
+		if (blob->kind == JAVA_BLOB_ADAPTER) /* it has saved all registers and calls the VM: rbp is the caller's */
 			return java_torn(w, r);
 		if (blob->frame_bytes > 0)
 			return java_sized(w, r, j, blob, 1);

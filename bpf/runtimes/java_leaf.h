@@ -173,6 +173,27 @@ WALK_FUNCTION int java_stub_leaf(WALK_REF ref, __u64 start)
 	return JAVA_LEAF_UNKNOWN;
 }
 
+#define JAVA_MAX_STUB_BYTES 4096
+
+/* Is rbp linked, in a stub whose begin is not known? Proof: the call before the return address above it leads to a stub that begins before
+ * the pc: call x; or mov r10, x; call r10. `start`: of the stubs. */
+WALK_FUNCTION int java_is_called(WALK_REF ref, __u64 start)
+{
+	struct walk *w = walk_of(ref);
+	__u64 ret, to;
+
+	if (!w || w->bp < w->sp || w->bp - w->sp > JAVA_MAX_STUB_BYTES || walk_peek(w, w->bp + 8, &ret) ||
+	    read_user(w, w->emulation.line, 16, ret - 13))
+		return 0;
+	if (java_code(w, 8) == 0xe8)
+		to = ret + (__u64)(__s64)(__s32)java_code_word(w, 9);
+	else if ((java_code_word(w, 0) & 0xffff) == 0xba49 && (java_code_word(w, 10) & 0xffffff) == 0xd2ff41)
+		to = java_code_word(w, 2) | (__u64)java_code_word(w, 6) << 32;
+	else
+		return 0;
+	return to >= start && to <= w->pc && w->pc - to < JAVA_MAX_STUB_BYTES;
+}
+
 /* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */
 
 /* In the code of the entries for methods: sets *ret_entry to the entry, with a frame of its own, or to NULL. */
@@ -279,7 +300,7 @@ WALK_FUNCTION __u32 java_interpreter_leaf(WALK_REF ref)
 	return packed.word;
 }
 
-/* --- adapters between interpreted and compiled code -------------------------------------------------------------------------------------- */
+/* --- adapters between interpreted and compiled code ----------------------------------------------------------------------------------- */
 
 #define JAVA_RAX 0
 #define JAVA_ADAPTER_BYTES 72 /* that are looked at */
@@ -298,7 +319,13 @@ static __always_inline void java_to_interpreted(const struct walk *w, __u32 at, 
 	removal->where = removal->has_sp || java_code_word(w, at) == 0x24048948 ? JAVA_LEAF_IN_REG : JAVA_LEAF_NONE;
 }
 
-enum java_adapter { JAVA_ADAPTER_OTHER, JAVA_ADAPTER_RESTORES, JAVA_ADAPTER_BEFORE_POP, JAVA_ADAPTER_TO_COMPILED, JAVA_ADAPTER_TO_INTERPRETED };
+enum java_adapter {
+	JAVA_ADAPTER_OTHER,
+	JAVA_ADAPTER_RESTORES,
+	JAVA_ADAPTER_BEFORE_POP,
+	JAVA_ADAPTER_TO_COMPILED,
+	JAVA_ADAPTER_TO_INTERPRETED,
+};
 
 /* What an instruction of an adapter tells of those before it. Before `pop rax` nothing is on the stack, unless registers were saved for a
  * call. */

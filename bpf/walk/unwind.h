@@ -34,6 +34,14 @@ static __always_inline int walk_at_owner(struct walk *w, __u32 owner)
 	return WALK_AT_OWNER;
 }
 
+/* To be called before the owner's step from the current frame to its caller. */
+static __always_inline void walk_leave_to_owner(struct walk *w)
+{
+	w->owner = 0;
+	w->stop = SONDE_STOP_DEPTH; /* as walk_enter sets it */
+	w->follows_bx = WALK_BX_LOST; /* and the walk is not begun again, which would store the owner's frames twice */
+}
+
 /* Moves from `frame`, the current one, to its caller. */
 static __always_inline int walk_caller(struct walk *w, __u64 frame)
 {

@@ -121,9 +121,7 @@ static void enter(struct deferred_walk *walk, const struct sonde_deferred_record
 static int owned_frame(struct walk *w, struct runtime_walk *r, const union sonde_runtime_known *known)
 {
 	r->runtime = (__u8)w->owner;
-	w->owner = 0;
-	w->stop = SONDE_STOP_DEPTH;
-	w->follows_bx = WALK_BX_LOST;
+	walk_leave_to_owner(w);
 	switch (r->runtime) {
 #define X(id, name, ...) case SONDE_RUNTIME_##id: return name##_frame(w, r, (const struct sonde_##name *)known);
 		SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X, SONDE_NO_RUNTIME)

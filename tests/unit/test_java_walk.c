@@ -18,19 +18,16 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "process/process_table.h"
 #include "runtime/java/java_lines.h"
 #include "runtime/java/java_names.h"
 #include "runtime/java/java_vm.h"
 #include "runtime/runtime.h"
-#include "unwind/unwind_table.h"
-#include "walk_host.h"
+#include "host_tables.h"
 #include "runtimes/java.h"
 
 #define MAX_THREADS 16
@@ -141,10 +138,8 @@ static void stop_child(void)
 
 static long read_child(void *to, __u32 size, __u64 from)
 {
-	struct iovec local = { to, size }, remote = { (void *)from, size };
-
 	nr_reads++;
-	return process_vm_readv(child, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+	return host_read_process(child, to, size, from);
 }
 
 static int read_memory(void *arg, uint64_t from, void *to, size_t size)
@@ -156,91 +151,31 @@ static const struct runtime_memory memory = { .read = read_memory };
 
 /* --- tables of what is mapped there --------------------------------------------------------------------------------------------------- */
 
-struct known_object {
-	struct sonde_mapping place;
-	uint64_t base_vaddr;
-	bool is_known;
-};
-
-static struct process_table *processes;
-static struct rule_table *rules;
-static struct known_object objects[256];
+static struct host_tables tables;
 static struct runtime_image image;
 static struct java_process process;
 static uint64_t load_bias;
 
-static void load_object(uint32_t number)
+static void look_at_file(const struct elf_file *elf, uint64_t file_bias)
 {
-	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
-	CLEANUP(freep) struct host_row *rows = NULL;
-	const struct object *object = object_table_at(process_table_objects(processes), number);
-	struct known_object *known = &objects[number];
+	struct runtime_image found;
 
-	known->is_known = true;
-	if (!object->elf || unwind_table_build(object->elf, rules, NULL, &table))
+	if (runtime_java.examine(elf, &found))
 		return;
-	rows = calloc(table->nr_rows, sizeof(*rows));
-	assert_non_null(rows);
-	for (uint32_t block = 0; block < table->nr_blocks; block++) {
-		for (uint32_t i = table->blocks[block]; i < table->blocks[block + 1]; i++)
-			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low,
-						     .rule = table->rows[i].rule };
-	}
-	host_table(rows, table->nr_rows - 1, rows[table->nr_rows - 1].rel, table->block_shift, &known->place);
-	known->base_vaddr = table->base_vaddr;
-}
-
-static int take_mappings(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
-{
-	CLEANUP(freep) struct sonde_mapping *list = calloc(nr, sizeof(*list));
-
-	assert_non_null(list);
-	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t object = mappings[i].object;
-		const struct object *file;
-		struct runtime_image found;
-
-		list[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
-		if (object == OBJECT_NONE)
-			continue;
-		assert_true(object < ARRAY_SIZE(objects));
-		if (!objects[object].is_known)
-			load_object(object);
-		list[i].index_pos = objects[object].place.index_pos;
-		list[i].nr_blocks = objects[object].place.nr_blocks;
-		list[i].block_shift = objects[object].place.block_shift;
-		list[i].base_pc = mappings[i].load_bias + objects[object].base_vaddr;
-		file = object_table_at(process_table_objects(processes), object);
-		if (file->elf && runtime_java.examine(file->elf, &found) == 0) {
-			image = found;
-			load_bias = mappings[i].load_bias;
-		}
-	}
-	host_process(&w, list, nr);
-	return 0;
+	image = found;
+	load_bias = file_bias;
 }
 
 static void load_tables(void)
 {
-	const struct sonde_rule *all;
 	CLEANUP(freep) struct diag *diag = calloc(1, sizeof(*diag));
-	uint32_t nr;
 	int err;
 
-	host_reset();
-	host_read = read_child;
-	memset(objects, 0, sizeof(objects));
+	assert_non_null(diag);
 	memset(&image, 0, sizeof(image));
 	memset(&process, 0, sizeof(process));
-	rules = rule_table_new(16384);
-	processes = process_table_new(NULL);
-	assert_non_null(diag);
-	assert_true(rules && processes);
-	assert_int_equal(process_table_scan(processes, (uint32_t)child, 1, NULL), 0);
-	assert_int_equal(process_table_changes(processes, take_mappings, NULL), 0);
-	all = rule_table_rules(rules, &nr);
-	memcpy(host_rules, all, nr * sizeof(*all));
-	nr_host_rules = nr;
+	host_tables_load(&tables, &w, child, look_at_file);
+	host_read = read_child;
 	assert_string_equal(image.reason, "");
 	assert_true(image.is_supported);
 	assert_true(runtime_image_is_sound(&image));
@@ -248,12 +183,6 @@ static void load_tables(void)
 	if (err)
 		fail_msg("place: %d %s", err, diag->text);
 	process.java.process.serial = (uint32_t)child;
-}
-
-static void free_tables(void)
-{
-	process_table_free(processes);
-	rule_table_free(rules);
 }
 
 /* --- walks ---------------------------------------------------------------------------------------------------------------------------- */
@@ -493,7 +422,7 @@ static void test_program(const char *root, const char *java, const char *const *
 		look_at_steps(&expected[n % nr_expected], nr_expected == 1 && options[0] && !strcmp(options[0], "-Xint") ? STEPS : 0);
 	print_message("# %s%s %u.%u.%u %s: %u exact, %u marked, %u wrong; %u reads\n", root, java, image.version[0], image.version[1],
 		      image.version[2], options[0] ? options[0] : "default", counts[EXACT], counts[MARKED], counts[WRONG], nr_reads);
-	free_tables();
+	host_tables_free(&tables);
 	stop_child();
 	assert_int_equal(counts[WRONG], 0);
 	assert_true(counts[MARKED] * 50 < counts[EXACT]);

@@ -12,13 +12,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "process/process_table.h"
-#include "unwind/unwind_table.h"
-#include "walk_host.h"
+#include "host_tables.h"
 
 #define MAX_NOTED 256
 
@@ -34,91 +31,24 @@ static volatile int keep;         /* written after calls, so that they are not t
 
 static long read_own(void *to, __u32 size, __u64 from)
 {
-	struct iovec local = { to, size }, remote = { (void *)from, size };
-
-	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -14;
+	return host_read_process(getpid(), to, size, from);
 }
 
 /* --- tables of what is mapped here --------------------------------------------------------------------------------------------------- */
 
-struct known_object {
-	struct sonde_mapping place;
-	uint64_t base_vaddr;
-	bool is_known;
-};
-
-static struct process_table *processes;
-static struct rule_table *rules;
-static struct known_object objects[64];
-
-static int load_object(uint32_t number)
-{
-	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
-	CLEANUP(freep) struct host_row *rows = NULL;
-	const struct object *object = object_table_at(process_table_objects(processes), number);
-	struct known_object *known = &objects[number];
-
-	known->is_known = true;
-	if (!object->elf || unwind_table_build(object->elf, rules, NULL, &table))
-		return 0;
-	rows = calloc(table->nr_rows, sizeof(*rows));
-	assert_non_null(rows);
-	for (uint32_t block = 0; block < table->nr_blocks; block++) {
-		for (uint32_t i = table->blocks[block]; i < table->blocks[block + 1]; i++)
-			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low,
-						     .rule = table->rows[i].rule };
-	}
-	host_table(rows, table->nr_rows - 1, rows[table->nr_rows - 1].rel, table->block_shift, &known->place);
-	known->base_vaddr = table->base_vaddr;
-	return 0;
-}
-
-static int take_mappings(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
-{
-	CLEANUP(freep) struct sonde_mapping *list = calloc(nr, sizeof(*list));
-
-	assert_non_null(list);
-	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t object = mappings[i].object;
-
-		list[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
-		if (object == OBJECT_NONE)
-			continue;
-		assert_true(object < ARRAY_SIZE(objects));
-		if (!objects[object].is_known)
-			load_object(object);
-		list[i].index_pos = objects[object].place.index_pos;
-		list[i].nr_blocks = objects[object].place.nr_blocks;
-		list[i].block_shift = objects[object].place.block_shift;
-		list[i].base_pc = mappings[i].load_bias + objects[object].base_vaddr;
-	}
-	host_process(&w, list, nr);
-	return 0;
-}
+static struct host_tables tables;
 
 static int set_up(void **state)
 {
-	const struct sonde_rule *all;
-	uint32_t nr;
-
-	host_reset();
+	host_tables_load(&tables, &w, getpid(), NULL);
 	host_read = read_own;
-	rules = rule_table_new(16384);
-	processes = process_table_new(NULL);
-	if (!rules || !processes || process_table_scan(processes, (uint32_t)getpid(), 1, NULL) ||
-	    process_table_changes(processes, take_mappings, NULL))
-		return -1;
-	all = rule_table_rules(rules, &nr);
-	memcpy(host_rules, all, nr * sizeof(*all));
-	nr_host_rules = nr;
 	backtrace(witness, 8); /* loads libgcc_s before a handler needs it */
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	process_table_free(processes);
-	rule_table_free(rules);
+	host_tables_free(&tables);
 	return 0;
 }
 
