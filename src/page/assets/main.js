@@ -36,6 +36,8 @@ class Viewer {
 		this.view = 'graph';
 		this.scheme = 'system';
 		this.dark = matchMedia('(prefers-color-scheme: dark)');
+		this.isPhone = matchMedia('(max-width: 560px)').matches; // there the root is at the top: below it the page scrolls
+		this.graph.painter.icicle = this.isPhone;
 		this.wide = matchMedia('(min-width: 1380px)'); // room for the table beside the graph
 		this.setTheme();
 		this.listen();
@@ -275,7 +277,7 @@ class Viewer {
 		this.isIdleOpen = get('o') === '1';
 		this.colouring = Object.hasOwn(COLOURINGS, get('by')) ? get('by') : 'kind';
 		this.frame = params.has('f') ? clamp(Math.floor(Number(get('f'))) || 0, 0, profile.nrFrames - 1) : -1;
-		if (this.graph.painter.icicle !== (get('d') === '1'))
+		if (this.graph.painter.icicle !== (params.has('d') ? get('d') === '1' : this.isPhone))
 			this.graph.painter.flip(!this.graph.painter.icicle);
 		if (JSON.stringify([this.choice(), this.isInverted, this.isIdleOpen, this.colouring]) !== before)
 			this.rebuild();

@@ -124,7 +124,7 @@ class State {
 		set('t', timeline.range && timeline.range.map(Math.round).join('-'));
 		set('c', viewer.chips.map(chipText).join('.'));
 		set('i', viewer.isInverted && '1');
-		set('d', viewer.graph.painter.icicle && '1');
+		set('d', viewer.graph.painter.icicle !== viewer.isPhone && (viewer.isPhone ? '0' : '1'));
 		set('o', profile.idle && viewer.isIdleOpen && '1');
 		set('by', viewer.colouring !== 'kind' && viewer.colouring);
 		set('q', search.text());

@@ -83,16 +83,16 @@ class Tree {
 		}
 	}
 
-	// Children with a width, the widest first.
+	// Children with a width, the widest first; idle threads last.
 	children(node) {
-		const found = [], name = node => this.name(node);
+		const found = [], name = node => this.name(node), { idle } = this.profile, isIdle = child => idle && !node && this.frame[child] === this.profile.frame[idle] ? 1 : 0;
 
 		for (let child = this.firstChild[node]; child; child = this.nextSibling[child]) {
 			if (this.width[child] > 0)
 				found.push(child);
 		}
 		return found.length < 2 ? found :
-			found.sort((a, b) => this.width[b] - this.width[a] || (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : a - b));
+			found.sort((a, b) => isIdle(a) - isIdle(b) || this.width[b] - this.width[a] || (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : a - b));
 	}
 
 	// Those that are drawn.
