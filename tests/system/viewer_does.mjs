@@ -289,6 +289,31 @@ await all(async () => {
 		assert.ok(await total() < await tab.evaluate(() => viewer.whole) && await total() > 0);
 		await open(small);
 	});
+	await check('another page is compared: by choosing or dropping it, and sums are those of both', async () => {
+		await open(small);
+		await tab.setInputFiles('#compare-file', small.replace(/small\/profile.html$/, 'timed/profile.html'));
+		await tab.waitForFunction(() => viewer.profile.isDiff);
+		assert.match(await text('facts'), /before 128 samples, after 1,980 samples/);
+		assert.match(await text('title'), /profile\.html → profile\.html/);
+		assert.ok(await tab.evaluate(() => Math.abs(viewer.tree.before[0] - 1980) < 1e-6 && Math.abs(viewer.tree.after[0] - 1980) < 1e-6));
+		assert.ok(await tab.evaluate(() => viewer.table.constructor && functionsOf(viewer.tree).some(row => !row.before && row.after) && functionsOf(viewer.tree).some(row => row.before && !row.after)));
+		await open(small);
+		await tab.evaluate(() => {
+			const transfer = new DataTransfer();
+
+			transfer.items.add(new File([document.documentElement.outerHTML], 'same.html'));
+			dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, cancelable: true }));
+		});
+		await tab.waitForFunction(() => viewer.profile.isDiff);
+		assert.match(await text('answer'), /nothing changed beyond noise/);
+		assert.deepEqual(await tab.evaluate(() => functionsOf(viewer.tree).filter(row => row.before !== row.after)), []);
+		await open(small);
+		for (const forged of ['', 'x', '{}', '<p id=profile>{"format":"sonde-view"}', '{"format":"sonde-view","version":1}']) {
+			await tab.evaluate(text => viewer.compareWith(new File([text], 'x.html')), forged);
+			assert.match(await text('said'), /^Cannot be compared/);
+		}
+		assert.equal(await total(), 128);
+	});
 	await check('search marks what matches and tells its share, nested matches once', async () => {
 		const before = await colour('kthread');
 

@@ -47,6 +47,8 @@ class Viewer {
 	load(data, isOwn = false) {
 		const profile = this.profile = new Profile(data);
 
+		this.data = data;
+
 		this.tree = null;
 		this.report = new Report(profile);
 		this.value = this.firstValue = profile.isDiff ? 2 : profile.shown;
@@ -390,6 +392,18 @@ class Viewer {
 		], x, y);
 	}
 
+	// Shows the difference to the profile in another page.
+	async compareWith(file) {
+		try {
+			const data = profileIn(await file.text()), own = baseName(decodeURIComponent(location.pathname)) || 'this page';
+
+			this.load(compare({ name: own, data: this.data }, { name: file.name, data }));
+			this.say('This is the difference. Load the page again to leave it.');
+		} catch (error) {
+			this.say(`Cannot be compared: ${short(plain(error instanceof SyntaxError || error instanceof TypeError ? 'not a page of sonde' : error.message))}.`);
+		}
+	}
+
 	flip() {
 		this.graph.painter.flip(!this.graph.painter.icicle);
 		this.tellControls();
@@ -516,6 +530,14 @@ class Viewer {
 		on('theme', () => this.nextTheme());
 		on('copy', () => this.copy());
 		on('clear', () => this.clear());
+		on('compare', () => $('compare-file').click());
+		$('compare-file').addEventListener('change', () => $('compare-file').files[0] && this.compareWith($('compare-file').files[0]));
+		addEventListener('dragover', event => event.preventDefault());
+		addEventListener('drop', event => {
+			event.preventDefault();
+			if (event.dataTransfer.files[0])
+				this.compareWith(event.dataTransfer.files[0]);
+		});
 		on('keys', () => $('help').showModal());
 		on('help-close', () => $('help').close());
 		on('details-sandwich', () => this.sandwich(this.current().tree.frame[this.current().painter.selected]));
