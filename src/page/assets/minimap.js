@@ -6,7 +6,6 @@
 class Minimap {
 	constructor(holder, painter) {
 		this.painter = painter;
-		this.holder = holder;
 		this.box = holder.appendChild(element('div', '', 'minimap'));
 		this.canvas = this.box.appendChild(element('canvas'));
 		this.sight = this.box.appendChild(element('div', '', 'sight'));
@@ -16,16 +15,16 @@ class Minimap {
 			this.go(event);
 		});
 		this.box.addEventListener('pointermove', event => event.buttons && this.go(event));
+		painter.onSize = isTall => holder.classList.toggle('tall', this.isTall = isTall);
 		painter.onDrawn = () => this.follow();
 	}
 
 	// Shows where the painter is, and draws anew if the tree, its colours or its size are others.
 	follow() {
-		const { painter } = this, { tree, full, height, width, from, to, icicle } = painter, isTall = full > height + ROW;
+		const { painter } = this, { tree, full, height, from, to, icicle } = painter;
 		const look = [full, height, icicle, painter.colouredFor, this.box.clientWidth].join();
 
-		this.holder.classList.toggle('tall', isTall);
-		if (!isTall)
+		if (!this.isTall)
 			return;
 		const wide = this.box.clientWidth, { style } = this.sight, all = tree.width[0] || 1;
 

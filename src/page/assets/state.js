@@ -77,6 +77,8 @@ class State {
 	put(how, text) {
 		clearTimeout(this.later);
 		this.later = 0;
+		if (how === 'replaceState' && text === location.hash.slice(1))
+			return;
 		try {
 			history[how]({ depth: this.depth }, '', `#${text}`);
 		} catch {
