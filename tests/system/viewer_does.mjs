@@ -262,7 +262,7 @@ await all(async () => {
 		await tab.mouse.click(box.x + 20, box.y + box.height - 3);
 		await tab.waitForFunction(() => viewer.graph.scroller.scrollTop > 0);
 		assert.ok(await top() > 0);
-		assert.ok(await tab.evaluate(() => new Set(viewer.graph.minimap.canvas.getContext('2d').getImageData(0, 0, 40, 60).data).size) > 3, 'something is drawn');
+		await tab.waitForFunction(() => new Set(viewer.graph.minimap.canvas.getContext('2d').getImageData(0, 0, 40, 60).data).size > 3); // it is drawn a moment later
 		await tab.setViewportSize({ width: 1280, height: 720 });
 	});
 	await check('colours by file and package', async () => {
