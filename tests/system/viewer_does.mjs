@@ -314,6 +314,45 @@ await all(async () => {
 		}
 		assert.equal(await total(), 128);
 	});
+	await check('keys and clicks in any order do no harm, also where there is nothing, and the hash opens alike', async () => {
+		const keys = ['f', 'h', 'm', 'd', 'u', 'v', 'i', 's', 'n', 'N', 'Enter', 'Backspace', 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', '1', '2', '3', '4', 'x',
+			'Escape', 'Home', '+', '-', 'Shift+ArrowRight', 'c', 'r'];
+		const state = () => tab.evaluate(() => [viewer.view, viewer.tree.total[0], viewer.graph.tree.nr, viewer.graph.painter.zoomed, viewer.graph.painter.selected, viewer.chips.length, viewer.isInverted].join());
+		let seed = 7;
+		const draw = nr => (seed = (seed * 1103515245 + 12345) % 2147483648) % nr;
+
+		await open(small);
+		await tab.evaluate(() => viewer.addChip({ does: 'hide', by: 'frame', of: viewer.profile.frameName.indexOf('worker') }));
+		await tab.evaluate(() => {
+			viewer.load({ ...viewer.data, samples: { ...viewer.data.samples, values: viewer.data.samples.values.map(column => column.map(() => 0)) } });
+		});
+		await tab.evaluate(() => viewer.tab('sandwich')); // of nothing
+		await press(...keys);
+		for (const page of [small, wall, diff]) {
+			await open(page);
+			for (let i = 0; i < 120; i++) {
+				const what = draw(12), parts = await tab.locator('#answer button').count();
+
+				if (what < 10 || (what === 10 && !parts))
+					await tab.keyboard.press(keys[draw(keys.length)]);
+				else if (what === 10)
+					await tab.locator('#answer button').nth(draw(parts)).click();
+				else
+					await tab.mouse.click(40 + draw(900), 350 + draw(250), { button: ['left', 'right'][draw(2)] });
+			}
+			assert.ok(await tab.evaluate(() => Math.abs(viewer.tree.self.reduce((sum, value) => sum + value, 0) - viewer.tree.total[0]) <= 1e-9 * Math.abs(viewer.whole)));
+			assert.ok(await tab.evaluate(() => viewer.graph.painter.zoomed < viewer.graph.tree.nr && viewer.graph.painter.selected < viewer.graph.tree.nr));
+			await tab.waitForFunction(() => !viewer.state.later && !viewer.state.isNoted); // it is written
+			const before = await state(), url = tab.url();
+
+			await tab.goto('about:blank');
+			await tab.goto(url);
+			await settled();
+			assert.equal(await state(), before, url);
+			await tab.goto('about:blank');
+		}
+		await open(small);
+	});
 	await check('search marks what matches and tells its share, nested matches once', async () => {
 		const before = await colour('kthread');
 

@@ -434,7 +434,7 @@ class Viewer {
 	copy() {
 		const graph = this.current();
 
-		return this.copyText(graph.tree.folded(graph === this.graph ? graph.painter.zoomed : 0));
+		return graph.tree && this.copyText(graph.tree.folded(graph === this.graph ? graph.painter.zoomed : 0));
 	}
 
 	async copyText(text) {
