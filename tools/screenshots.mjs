@@ -1,21 +1,22 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
-// Takes the README's pictures of the viewer, in light and dark.
+// Takes pictures of the viewer, in light and dark.
 //
-// Usage: screenshots.mjs PROFILE.html [DIFFERENCE.html [FOLDER]]
+// Usage: screenshots.mjs PROFILE.html [OFFCPU.html WALL.html DIFFERENCE.html [FOLDER]]
 //
-// PROFILE.html must have times: sonde profile --timestamps -F 199 -o PROFILE.html 10. Pictures go to docs/images. Needs the npm package playwright-core
-// (in the node_modules of the folder $SONDE_NODE_PATH) and Debian's chromium.
+// PROFILE.html must have times: sonde profile --timestamps -F 199 -o PROFILE.html 10. OFFCPU.html: sonde offcpu --wake. The README's pictures go to
+// docs/images. With FOLDER all go there, and each page is also taken in windows of 1440 and of 400 pixels, to be looked at: NAME-WIDTH[-dark].png.
+// Needs the npm package playwright-core (in the node_modules of the folder $SONDE_NODE_PATH) and Debian's chromium.
 import { createRequire } from 'node:module';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [profile = '', difference = '', folder = 'docs/images'] = process.argv.slice(2);
+const [profile = '', offcpu = '', wall = '', difference = '', folder = 'docs/images'] = process.argv.slice(2);
 
 if (!profile) {
-	console.error('usage: screenshots.mjs PROFILE.html [DIFFERENCE.html [FOLDER]]');
+	console.error('usage: screenshots.mjs PROFILE.html [OFFCPU.html WALL.html DIFFERENCE.html [FOLDER]]');
 	process.exit(2);
 }
 const { chromium } = createRequire(path.join(process.env.SONDE_NODE_PATH || process.cwd(), 'x.js'))('playwright-core');
@@ -39,22 +40,34 @@ const pictures = [
 		await tab.mouse.up();
 	}],
 	['sandwich', profile, () => tab.evaluate(() => { // of the function with the most callers that has a relevant share
-		const rows = functionsOf(viewer.tree).filter(row => row.total > viewer.tree.total[0] / 20);
+		const rows = viewer.tree.functions().filter(row => row.total > viewer.tree.total[0] / 20);
 		const nrCallers = row => callersOf(viewer.tree, row.frame).children(0).length;
 
 		viewer.sandwich(rows.reduce((most, row) => nrCallers(row) > nrCallers(most) ? row : most).frame);
 	})],
 	['difference', difference, async () => {}],
 ];
+const pages = process.argv.length > 6 ? [['profile', profile], ['offcpu', offcpu], ['wall', wall], ['diff', difference]] : [];
+const WIDTHS = [1440, 400];
+
+async function take(name, page, prepare, isDark) {
+	await tab.goto('about:blank');
+	await tab.goto(pathToFileURL(path.resolve(page)).href);
+	await prepare();
+	await tab.waitForTimeout(400); // until it is drawn
+	await tab.screenshot({ path: path.join(folder, `${name}${isDark ? '-dark' : ''}.png`) });
+}
 
 try {
 	for (const scheme of ['light', 'dark']) {
 		await tab.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
-		for (const [name, page, prepare] of pictures.filter(([, page]) => page)) {
-			await tab.goto(pathToFileURL(path.resolve(page)).href);
-			await prepare();
-			await tab.waitForTimeout(400); // until it is drawn
-			await tab.screenshot({ path: path.join(folder, `${name}${scheme === 'dark' ? '-dark' : ''}.png`) });
+		await tab.setViewportSize({ width: WIDTHS[0], height: 900 });
+		for (const [name, page, prepare] of pictures.filter(([, page]) => page))
+			await take(name, page, prepare, scheme === 'dark');
+		for (const width of WIDTHS) {
+			await tab.setViewportSize({ width, height: 900 });
+			for (const [name, page] of pages)
+				await take(`${name}-${width}`, page, async () => {}, scheme === 'dark');
 		}
 	}
 } finally {

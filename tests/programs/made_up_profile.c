@@ -560,7 +560,8 @@ struct profile *made_up_waits_profile(void)
 	return profile_histogram(profile, &length) == PROFILE_NONE ? NULL : MOVE(profile);
 }
 
-static const struct place on_cpu[] = { NATIVE("spin", WORKER, 0x401104), NATIVE("main", WORKER, 0x401306), MARK("[on-cpu]", FRAME_MARK), END };
+static const struct place on_cpu[] = { NATIVE("spin", WORKER, 0x401104), NATIVE("main", WORKER, 0x401306), MARK("[on-cpu]", FRAME_MARK),
+				       END };
 static const struct place runnable[] = { NATIVE("main", WORKER, 0x401306), MARK("[runnable]", FRAME_MARK), END };
 static const struct place in_futex[] = { NATIVE("__lll_lock_wait", LIBC, LIBC_PC + 0x8a001), NATIVE("main", WORKER, 0x401306),
 					 MARK("[blocked: futex]", FRAME_MARK), END };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* make_profile DIRECTORY [threads | heap | waits | wall | STACKS [timed|diff]]: writes a made-up profile in every format (profile.text, profile.pprof,
- * ...) as input for foreign readers. By default the small hostile one; with STACKS one of about that many stacks, with times or as a
- * difference; or one of the others. Needs no BPF and no privileges. */
+/* make_profile DIRECTORY [threads | heap | waits | wall | STACKS [timed|diff]]: writes a made-up profile in every format (profile.text,
+ * profile.pprof, ...) as input for foreign readers. By default the small hostile one; with STACKS one of about that many stacks, with times
+ * or as a difference; or one of the others. Needs no BPF and no privileges. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -262,7 +262,7 @@ await all(async () => {
 		await tab.mouse.click(box.x + 20, box.y + box.height - 3);
 		await tab.waitForFunction(() => viewer.graph.scroller.scrollTop > 0);
 		assert.ok(await top() > 0);
-		assert.ok(await tab.evaluate(() => new Set(viewer.graph.minimap.canvas.getContext('2d').getImageData(0, 0, 40, 60).data).size) > 3, 'something is drawn');
+		await tab.waitForFunction(() => new Set(viewer.graph.minimap.canvas.getContext('2d').getImageData(0, 0, 40, 60).data).size > 3); // it is drawn a moment later
 		await tab.setViewportSize({ width: 1280, height: 720 });
 	});
 	await check('colours by file and package', async () => {
@@ -287,6 +287,70 @@ await all(async () => {
 		await open(waits);
 		await tab.locator('#answer button', { hasText: 'futex' }).click();
 		assert.ok(await total() < await tab.evaluate(() => viewer.whole) && await total() > 0);
+		await open(small);
+	});
+	await check('another page is compared: by choosing or dropping it, and sums are those of both', async () => {
+		await open(small);
+		await tab.setInputFiles('#compare-file', small.replace(/small\/profile.html$/, 'timed/profile.html'));
+		await tab.waitForFunction(() => viewer.profile.isDiff);
+		assert.match(await text('facts'), /before 128 samples, after 1,980 samples/);
+		assert.match(await text('title'), /profile\.html → profile\.html/);
+		assert.ok(await tab.evaluate(() => Math.abs(viewer.tree.before[0] - 1980) < 1e-6 && Math.abs(viewer.tree.after[0] - 1980) < 1e-6));
+		assert.ok(await tab.evaluate(() => viewer.table.constructor && functionsOf(viewer.tree).some(row => !row.before && row.after) && functionsOf(viewer.tree).some(row => row.before && !row.after)));
+		await open(small);
+		await tab.evaluate(() => {
+			const transfer = new DataTransfer();
+
+			transfer.items.add(new File([document.documentElement.outerHTML], 'same.html'));
+			dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, cancelable: true }));
+		});
+		await tab.waitForFunction(() => viewer.profile.isDiff);
+		assert.match(await text('answer'), /nothing changed beyond noise/);
+		assert.deepEqual(await tab.evaluate(() => functionsOf(viewer.tree).filter(row => row.before !== row.after)), []);
+		await open(small);
+		for (const forged of ['', 'x', '{}', '<p id=profile>{"format":"sonde-view"}', '{"format":"sonde-view","version":1}']) {
+			await tab.evaluate(text => viewer.compareWith(new File([text], 'x.html')), forged);
+			assert.match(await text('said'), /^Cannot be compared/);
+		}
+		assert.equal(await total(), 128);
+	});
+	await check('keys and clicks in any order do no harm, also where there is nothing, and the hash opens alike', async () => {
+		const keys = ['f', 'h', 'm', 'd', 'u', 'v', 'i', 's', 'n', 'N', 'Enter', 'Backspace', 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', '1', '2', '3', '4', 'x',
+			'Escape', 'Home', '+', '-', 'Shift+ArrowRight', 'c', 'r'];
+		const state = () => tab.evaluate(() => [viewer.view, viewer.tree.total[0], viewer.graph.tree.nr, viewer.graph.painter.zoomed, viewer.graph.painter.selected, viewer.chips.length, viewer.isInverted].join());
+		let seed = 7;
+		const draw = nr => (seed = (seed * 1103515245 + 12345) % 2147483648) % nr;
+
+		await open(small);
+		await tab.evaluate(() => viewer.addChip({ does: 'hide', by: 'frame', of: viewer.profile.frameName.indexOf('worker') }));
+		await tab.evaluate(() => {
+			viewer.load({ ...viewer.data, samples: { ...viewer.data.samples, values: viewer.data.samples.values.map(column => column.map(() => 0)) } });
+		});
+		await tab.evaluate(() => viewer.tab('sandwich')); // of nothing
+		await press(...keys);
+		for (const page of [small, wall, diff]) {
+			await open(page);
+			for (let i = 0; i < 120; i++) {
+				const what = draw(12), parts = await tab.locator('#answer button').count();
+
+				if (what < 10 || (what === 10 && !parts))
+					await tab.keyboard.press(keys[draw(keys.length)]);
+				else if (what === 10)
+					await tab.locator('#answer button').nth(draw(parts)).click();
+				else
+					await tab.mouse.click(40 + draw(900), 350 + draw(250), { button: ['left', 'right'][draw(2)] });
+			}
+			assert.ok(await tab.evaluate(() => Math.abs(viewer.tree.self.reduce((sum, value) => sum + value, 0) - viewer.tree.total[0]) <= 1e-9 * Math.abs(viewer.whole)));
+			assert.ok(await tab.evaluate(() => viewer.graph.painter.zoomed < viewer.graph.tree.nr && viewer.graph.painter.selected < viewer.graph.tree.nr));
+			await tab.waitForFunction(() => !viewer.state.later && !viewer.state.isNoted); // it is written
+			const before = await state(), url = tab.url();
+
+			await tab.goto('about:blank');
+			await tab.goto(url);
+			await settled();
+			assert.equal(await state(), before, url);
+			await tab.goto('about:blank');
+		}
 		await open(small);
 	});
 	await check('search marks what matches and tells its share, nested matches once', async () => {

@@ -64,14 +64,14 @@ export async function open(file, scheme = 'light') {
 }
 
 // The middle of what is in sight of a frame's widest box, as a point of the window.
-export const place = (name, graph = 'graph') => tab.evaluate(([name, graph]) => {
+export const place = (name, graph = 'graph') => settled().then(() => tab.evaluate(([name, graph]) => {
 	const { painter } = viewer[graph], { tree } = painter, box = painter.canvas.getBoundingClientRect();
 	const nodes = [...Array(tree.nr).keys()].filter(i => tree.name(i) === name).sort((a, b) => tree.width[b] - tree.width[a]);
 	const scale = painter.width / (painter.to - painter.from);
 	const middle = (Math.max(painter.from, tree.start[nodes[0]]) + Math.min(painter.to, tree.end(nodes[0]))) / 2;
 
 	return { x: box.left + (middle - painter.from) * scale, y: box.top + painter.rowTop(tree.depth[nodes[0]]) + 9 };
-}, [name, graph]);
+}, [name, graph]));
 
 export async function click(name, graph) {
 	const { x, y } = await place(name, graph);

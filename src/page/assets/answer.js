@@ -11,10 +11,9 @@ class Answer {
 		this.listener = listener;
 	}
 
+	// tree: of the whole profile, nothing filtered: its nodes are the profile's.
 	fill(profile, value, tree) {
-		const own = profile.sums(Math.min(value, profile.values.length - 1), {});
-
-		Object.assign(this, { profile, own, value: Math.min(value, profile.values.length - 1), whole: own.reduce((sum, one) => sum + one, 0) });
+		Object.assign(this, { profile, own: tree.self, value: Math.min(value, profile.values.length - 1), whole: tree.total[0] });
 		this.holder.replaceChildren();
 		this.holder.hidden = !this.whole;
 		if (this.whole)
@@ -111,8 +110,11 @@ class Answer {
 
 	kernel() {
 		const { profile, own } = this, isMeant = profile.hasKind('kernel') && profile.valueTypes[this.value].type === 'samples';
-		const above = isMeant && profile.kindsAbove('kernel'), sum = isMeant ? own.reduce((all, one, i) => all + (above[i] ? one : 0), 0) : 0;
+		const above = isMeant ? profile.kindsAbove('kernel') : [];
+		let sum = 0;
 
+		for (let i = 0; i < above.length; i++)
+			sum += above[i] ? own[i] : 0;
 		return { parts: sum ? [this.ofKind('kernel', 'in the kernel', sum)] : [] };
 	}
 

@@ -106,7 +106,8 @@ class Graph {
 	}
 
 	reset() {
-		this.zoom(0);
+		if (this.tree)
+			this.zoom(0);
 	}
 
 	// Scales the visible range around a position that stays in place.
@@ -174,7 +175,7 @@ class Graph {
 		for (const [name, chip] of Object.entries(CHIPS))
 			does[chip.key] = () => painter.selected > 0 && this.listener.chip(name, tree.frame[painter.selected]);
 
-		if (event.ctrlKey || event.altKey || event.metaKey)
+		if (!tree || event.ctrlKey || event.altKey || event.metaKey)
 			return;
 		if (event.shiftKey && (key === 'ArrowLeft' || key === 'ArrowRight')) {
 			this.pan(key === 'ArrowLeft' ? -0.2 : 0.2);

@@ -36,6 +36,8 @@ class Viewer {
 		this.view = 'graph';
 		this.scheme = 'system';
 		this.dark = matchMedia('(prefers-color-scheme: dark)');
+		this.isPhone = matchMedia('(max-width: 560px)').matches; // there the root is at the top: below it the page scrolls
+		this.graph.painter.icicle = this.isPhone;
 		this.wide = matchMedia('(min-width: 1380px)'); // room for the table beside the graph
 		this.setTheme();
 		this.listen();
@@ -44,6 +46,8 @@ class Viewer {
 	// isOwn: the profile in the page, to which the hash of its URL belongs.
 	load(data, isOwn = false) {
 		const profile = this.profile = new Profile(data);
+
+		this.data = data;
 
 		this.tree = null;
 		this.report = new Report(profile);
@@ -275,7 +279,7 @@ class Viewer {
 		this.isIdleOpen = get('o') === '1';
 		this.colouring = Object.hasOwn(COLOURINGS, get('by')) ? get('by') : 'kind';
 		this.frame = params.has('f') ? clamp(Math.floor(Number(get('f'))) || 0, 0, profile.nrFrames - 1) : -1;
-		if (this.graph.painter.icicle !== (get('d') === '1'))
+		if (this.graph.painter.icicle !== (params.has('d') ? get('d') === '1' : this.isPhone))
 			this.graph.painter.flip(!this.graph.painter.icicle);
 		if (JSON.stringify([this.choice(), this.isInverted, this.isIdleOpen, this.colouring]) !== before)
 			this.rebuild();
@@ -388,6 +392,18 @@ class Viewer {
 		], x, y);
 	}
 
+	// Shows the difference to the profile in another page.
+	async compareWith(file) {
+		try {
+			const data = profileIn(await file.text()), own = baseName(decodeURIComponent(location.pathname)) || 'this page';
+
+			this.load(compare({ name: own, data: this.data }, { name: file.name, data }));
+			this.say('This is the difference. Load the page again to leave it.');
+		} catch (error) {
+			this.say(`Cannot be compared: ${short(plain(error instanceof SyntaxError || error instanceof TypeError ? 'not a page of sonde' : error.message))}.`);
+		}
+	}
+
 	flip() {
 		this.graph.painter.flip(!this.graph.painter.icicle);
 		this.tellControls();
@@ -418,7 +434,7 @@ class Viewer {
 	copy() {
 		const graph = this.current();
 
-		return this.copyText(graph.tree.folded(graph === this.graph ? graph.painter.zoomed : 0));
+		return graph.tree && this.copyText(graph.tree.folded(graph === this.graph ? graph.painter.zoomed : 0));
 	}
 
 	async copyText(text) {
@@ -514,6 +530,14 @@ class Viewer {
 		on('theme', () => this.nextTheme());
 		on('copy', () => this.copy());
 		on('clear', () => this.clear());
+		on('compare', () => $('compare-file').click());
+		$('compare-file').addEventListener('change', () => $('compare-file').files[0] && this.compareWith($('compare-file').files[0]));
+		addEventListener('dragover', event => event.preventDefault());
+		addEventListener('drop', event => {
+			event.preventDefault();
+			if (event.dataTransfer.files[0])
+				this.compareWith(event.dataTransfer.files[0]);
+		});
 		on('keys', () => $('help').showModal());
 		on('help-close', () => $('help').close());
 		on('details-sandwich', () => this.sandwich(this.current().tree.frame[this.current().painter.selected]));

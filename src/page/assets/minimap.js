@@ -6,7 +6,6 @@
 class Minimap {
 	constructor(holder, painter) {
 		this.painter = painter;
-		this.holder = holder;
 		this.box = holder.appendChild(element('div', '', 'minimap'));
 		this.canvas = this.box.appendChild(element('canvas'));
 		this.sight = this.box.appendChild(element('div', '', 'sight'));
@@ -16,16 +15,16 @@ class Minimap {
 			this.go(event);
 		});
 		this.box.addEventListener('pointermove', event => event.buttons && this.go(event));
+		painter.onSize = isTall => holder.classList.toggle('tall', this.isTall = isTall);
 		painter.onDrawn = () => this.follow();
 	}
 
 	// Shows where the painter is, and draws anew if the tree, its colours or its size are others.
 	follow() {
-		const { painter } = this, { tree, full, height, width, from, to, icicle } = painter, isTall = full > height + ROW;
+		const { painter } = this, { tree, full, height, from, to, icicle } = painter;
 		const look = [full, height, icicle, painter.colouredFor, this.box.clientWidth].join();
 
-		this.holder.classList.toggle('tall', isTall);
-		if (!isTall)
+		if (!this.isTall)
 			return;
 		const wide = this.box.clientWidth, { style } = this.sight, all = tree.width[0] || 1;
 
@@ -37,7 +36,8 @@ class Minimap {
 			return;
 		this.tree = tree;
 		this.look = look;
-		this.draw(wide, height);
+		clearTimeout(this.later); // while a page is loaded it changes its size
+		this.later = setTimeout(() => this.draw(this.box.clientWidth, painter.height), 50);
 	}
 
 	draw(wide, height) {
@@ -51,14 +51,27 @@ class Minimap {
 			const starts = tree.rowStart[depth], ends = tree.rowEnd[depth], top = painter.icicle ? depth * high : height - (depth + 1) * high;
 			let right = -1;
 
-			for (let i = 0; i < row.length; i++) {
-				if (ends[i] * across - right < 1) // a pixel's last box stands for all in it
-					continue;
+			for (let i = this.next(ends, 0); i < row.length; i = this.next(ends, (right + 1) / across)) { // a pixel's last box stands for all in it
 				context.fillStyle = css(painter.fillOf(row[i]));
 				context.fillRect(starts[i] * across, top, Math.max(1, (ends[i] - starts[i]) * across), Math.max(1, high));
 				right = ends[i] * across;
 			}
 		});
+	}
+
+	// The index of the first end at or behind a place.
+	next(ends, place) {
+		let low = 0, high = ends.length;
+
+		while (low < high) {
+			const middle = (low + high) >> 1;
+
+			if (ends[middle] < place)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		return low;
 	}
 
 	go(event) {

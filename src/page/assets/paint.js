@@ -72,6 +72,7 @@ class Painter {
 
 		if (!this.tree || !this.scroller.clientWidth)
 			return;
+		this.onSize?.(this.tree.rows.length * ROW > this.scroller.clientHeight + ROW); // a map takes room
 		this.width = this.scroller.clientWidth;
 		this.height = this.scroller.clientHeight;
 		this.full = Math.max(this.height, this.tree.rows.length * ROW);

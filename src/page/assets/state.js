@@ -77,6 +77,8 @@ class State {
 	put(how, text) {
 		clearTimeout(this.later);
 		this.later = 0;
+		if (how === 'replaceState' && text === location.hash.slice(1))
+			return;
 		try {
 			history[how]({ depth: this.depth }, '', `#${text}`);
 		} catch {
@@ -124,7 +126,7 @@ class State {
 		set('t', timeline.range && timeline.range.map(Math.round).join('-'));
 		set('c', viewer.chips.map(chipText).join('.'));
 		set('i', viewer.isInverted && '1');
-		set('d', viewer.graph.painter.icicle && '1');
+		set('d', viewer.graph.painter.icicle !== viewer.isPhone && (viewer.isPhone ? '0' : '1'));
 		set('o', profile.idle && viewer.isIdleOpen && '1');
 		set('by', viewer.colouring !== 'kind' && viewer.colouring);
 		set('q', search.text());

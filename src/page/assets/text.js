@@ -29,7 +29,7 @@ function without(name, open, close) {
 	return depth ? name : kept;
 }
 
-const plainName = name => without(without(name.slice(0, MAX_SHOWN), '(', ')'), '<', '>').replace(/( const| \[[^\]]*\])+$/, '');
+const plainName = name => without(without(name.slice(0, MAX_SHOWN), '(', ')'), '<', '>').replace(/( const| \[[^\]]*\]|\.(isra|constprop|part|cold|llvm|lto_priv)\b[.\d]*)+$/, '');
 const lastTwo = name => name.match(/(?:^|::|[./])([^:./\] ]+(?:::|\.)[^:./\] ]+)$/)?.[1] || name;
 const lastPart = name => name.match(/(?:^|::|[./])([^:./\] ]+(?: \([^)]*\))?)$/)?.[1] || name;
 

@@ -83,16 +83,22 @@ class Tree {
 		}
 	}
 
-	// Children with a width, the widest first.
+	// Children with a width, the widest first; idle threads last.
 	children(node) {
-		const found = [], name = node => this.name(node);
+		const found = [];
 
 		for (let child = this.firstChild[node]; child; child = this.nextSibling[child]) {
 			if (this.width[child] > 0)
 				found.push(child);
 		}
-		return found.length < 2 ? found :
-			found.sort((a, b) => this.width[b] - this.width[a] || (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : a - b));
+		if (found.length < 2)
+			return found;
+		const name = node => this.name(node), { idle } = this.profile;
+
+		found.sort((a, b) => this.width[b] - this.width[a] || (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : a - b));
+		if (!node && idle)
+			found.sort((a, b) => (this.frame[a] === this.profile.frame[idle]) - (this.frame[b] === this.profile.frame[idle]));
+		return found;
 	}
 
 	// Those that are drawn.
