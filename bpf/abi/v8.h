@@ -29,7 +29,7 @@ enum sonde_v8_code {
 #define SONDE_V8_EXACT (1ULL << 55)
 #define SONDE_V8_TAG 1
 #define SONDE_V8_ENTRIES 4      /* builtins whose frame is an interpreted function's */
-#define SONDE_V8_COPIES 2       /* of the builtins: in the file's own mapping, and near the heap's code */
+#define SONDE_V8_COPIES 2       /* of the builtins that are found at once: the file's own, and one near a heap's code */
 #define SONDE_V8_OBJECT_BYTES 128 /* what is read of one object is less */
 #define SONDE_V8_KIND_MASK 15   /* of a code object's flags */
 

@@ -98,7 +98,8 @@ static bool v8_owns_code(const struct runtime_image *image, const struct runtime
 	return true;
 }
 
-/* The builtins are in a gap of the file's code. V8 may map them a second time, near its heap's code. */
+/* The builtins are in a gap of the file's code. V8 may map them again near the code of a heap, of which each worker has one:
+ * those that are not recorded the kernel side finds by their mappings. */
 static bool v8_owns_part(void *of, uint64_t load_bias, uint64_t start_pc, uint64_t end_pc, struct sonde_code_range *ret_part)
 {
 	struct v8_process *process = of;
@@ -113,9 +114,9 @@ static bool v8_owns_part(void *of, uint64_t load_bias, uint64_t start_pc, uint64
 		if (copies[i].start_pc != builtins.start_pc && copies[i].end_pc)
 			continue;
 		copies[i] = builtins;
-		return true;
+		break;
 	}
-	return false;
+	return true;
 }
 
 const struct runtime runtime_v8 = {

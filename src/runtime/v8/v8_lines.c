@@ -44,7 +44,7 @@ struct v8_position v8_lines_unpack(int64_t raw)
 int v8_lines_position(const struct v8_heap *heap, uint64_t table, uint32_t code_off, struct v8_position *ret_position)
 {
 	CLEANUP(freep) uint8_t *bytes = NULL;
-	int64_t off = 0, position = 0;
+	int64_t off = -1, position = 0; /* the first entry may be of the entry of a function, -1 */
 	struct reader reader;
 	uint64_t length;
 	bool found = false;
@@ -70,7 +70,7 @@ int v8_lines_position(const struct v8_heap *heap, uint64_t table, uint32_t code_
 		position += moved;
 		if (reader.bad)
 			return -EBADMSG;
-		if (off > code_off)
+		if (off > (int64_t)code_off)
 			break;
 		*ret_position = v8_lines_unpack(position);
 		found = true;
