@@ -74,7 +74,7 @@ static __always_inline __u32 v8_builtin(struct walk *w, struct runtime_walk *r, 
 
 /* Is an offset in a builtin whose frame is an interpreted function's? A return address may be the first byte of one: deoptimized frames
  * return there. */
-static __always_inline int v8_is_entry(const struct sonde_v8 *v, __u64 off)
+static __always_inline int v8_is_entry(const struct sonde_v8 *v, __u32 off)
 {
 	for (int i = 0; i < SONDE_V8_ENTRIES; i++) {
 		if (off - v->entries[i].start < v->entries[i].end - v->entries[i].start)
@@ -202,7 +202,12 @@ static __always_inline int v8_push_bare(struct walk *w, struct runtime_walk *r, 
 /* Is the word a return address to the interpreter's loop? */
 static __always_inline int v8_is_loop(struct walk *w, const struct sonde_v8 *v, __u64 word, __u64 start)
 {
-	return (v8_is_entry(v, word - 1 - start) || v8_is_entry(v, word - 1 - v->builtins[0].start_pc)) && walk_after_call(ref_of(w), word);
+	__u32 off = word - 1 - start, bytes = v->builtins[0].end_pc - v->builtins[0].start_pc;
+
+	if (word - 1 - start >= bytes)
+		off = word - 1 - v->builtins[0].start_pc;
+	*(volatile __u32 *)&w->emulation.op = off; /* else the verifier follows both ways by themselves */
+	return v8_is_entry(v, *(volatile __u32 *)&w->emulation.op) && walk_after_call(ref_of(w), word);
 }
 
 /* Is the frame at rbp an interpreted function's? */
