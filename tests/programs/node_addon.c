@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An addon for node_spin.js: C between JavaScript functions. Node-API's functions are declared here, so that no header of Node is needed. */
+/* An addon for node_spin.js: C between JavaScript functions. Node-API's functions are declared here: no header of Node is needed. */
 #include <stddef.h>
 #include <stdlib.h>
 

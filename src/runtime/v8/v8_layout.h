@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8_layout: where V8's objects have their fields. V8 states most of it in constants for debuggers (v8dbg_*, its tools/gen-postmortem-metadata.py),
- * the rest is in a table by version. Read from the file alone. */
+/* v8_layout: where V8's objects have their fields. V8 states most of it in constants for debuggers (v8dbg_*, made by its
+ * tools/gen-postmortem-metadata.py), the rest is in a table by version. Read from the file alone. */
 #pragma once
 #include <stdbool.h>
 

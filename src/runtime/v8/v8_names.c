@@ -175,7 +175,9 @@ static int32_t bytecode_position(const struct v8_heap *heap, uint64_t shared, in
 
 static int describe_bytecode(const struct v8_heap *heap, const struct sonde_runtime_frame *frame, struct runtime_function *function)
 {
-	return describe_shared(heap, frame->code, bytecode_position(heap, frame->code, (int32_t)(uint32_t)frame->where), function);
+	int32_t position = bytecode_position(heap, frame->code, (int32_t)(uint32_t)frame->where);
+
+	return describe_shared(heap, frame->code, position, function);
 }
 
 static int describe_code(const struct v8_heap *heap, const struct sonde_runtime_frame *frame, struct sonde_v8_identity *of,
