@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Frames of V8's JavaScript among the native ones: tests/programs/node_spin.js reports its threads' stacks. SONDE_NODES=path:path... selects the programs, SONDE_NODE_MODES="interpreted ..."
-how they run; the default is the machine's own, and two ways."""
+how they run, SONDE_NODE_SCENARIOS=all; the default is the machine's own, three ways and some scenarios."""
 import json
 import os
 import shutil
@@ -9,7 +9,9 @@ import subprocess
 
 from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, skip, sonde, test
 
-SCENARIOS = ["plain", "map", "forEach", "sort", "reduce", "reviver", "replace", "recursion", "construct", "getter", "proxy", "generator", "apply", "bound", "evaluated", "method", "addon", "addonSort"]
+FEW = ["plain", "map", "sort", "recursion", "construct", "proxy", "addon", "addonSort"]
+ALL = ["plain", "map", "forEach", "sort", "reduce", "reviver", "replace", "recursion", "construct", "getter", "proxy", "generator", "apply", "bound", "evaluated", "method", "addon", "addonSort"]
+SCENARIOS = ALL if os.environ.get("SONDE_NODE_SCENARIOS") == "all" else FEW
 LIMIT = 0.03 # of marked samples; none may be wrong
 MODES = {
 	"default": lambda major: [],
@@ -108,7 +110,7 @@ def check_node(node, mode):
 	with Spin(node, options, build(), SCENARIOS) as running:
 		told = told_by(running.process, len(SCENARIOS))
 		for _ in range(4):
-			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", running.process.pid, 2, want=0).out)
+			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 299, "-p", running.process.pid, 2, want=0).out)
 			for sample in report["samples"]:
 				if sample["tid"] not in told:
 					continue # compilers, collectors
@@ -135,16 +137,34 @@ def check_node(node, mode):
 	return text
 
 
+def check_reload(node):
+	"""Functions that are made anew where others were, while the collector moves what it finds: each has its own caller, never another's name."""
+	need_bpf()
+	counts = {}
+	with subprocess.Popen([node, "--expose-gc", "--max-semi-space-size=1", os.path.join(SOURCES, "node_reload.js")], stdin=subprocess.DEVNULL) as process:
+		try:
+			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 999, "-p", process.pid, 4, want=0).out)
+		finally:
+			process.kill()
+	for sample in report["samples"]:
+		names = [frame[1] for frame in stack_of(report, sample)]
+		pair = tuple(name for name in names if name in ("runOdd", "runEven", "leafOdd", "leafEven"))
+		counts[pair] = counts.get(pair, 0) + sample["values"][0]
+	check(min(counts.get(("runOdd", "leafOdd"), 0), counts.get(("runEven", "leafEven"), 0)) >= 50, lambda: "too few: %r" % counts)
+	check(not {("runOdd", "leafEven"), ("runEven", "leafOdd")} & set(counts), lambda: "a function has the name of another one: %r" % counts)
+	return "%r" % counts
+
+
 def register(node, mode):
 	def spins():
-		print("# " + check_node(node, mode))
+		print("# " + (check_reload(node) if mode == "reload" else check_node(node, mode)))
 	spins.__name__ = "%s_%s" % (os.path.basename(node), mode)
 	test(spins)
 
 
 NODES = [path for path in os.environ.get("SONDE_NODES", shutil.which("node") or "").split(":") if path]
 for path in NODES:
-	for each in os.environ.get("SONDE_NODE_MODES", "default interpreted").split():
+	for each in os.environ.get("SONDE_NODE_MODES", "default interpreted reload").split():
 		register(path, each)
 
 if not NODES:
