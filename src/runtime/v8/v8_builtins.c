@@ -23,6 +23,7 @@
 /* Those of interpreted frames, and the first handler of a bytecode: all others follow. */
 static const char *const wanted_names[NR_NAMES] = { "InterpreterEntryTrampoline", "InterpreterEnterAtBytecode",
 						    "InterpreterEnterAtNextBytecode", "InterpreterEntryTrampolineForProfiling",
+						    "BaselineOrInterpreterEnterAtBytecode", "BaselineOrInterpreterEnterAtNextBytecode",
 						    "WideHandler" };
 
 /* A pointer in the file's data. */

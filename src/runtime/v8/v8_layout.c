@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#define SMI_SHIFT_SIZE 31 /* of small integers in whole words */
 #define MAX_OFF 120 /* less than SONDE_V8_OBJECT_BYTES, with a word */
 
 /* What V8 states. Names end with the field's type, which changes with the version, so they are prefixes. */
@@ -40,7 +41,6 @@ static const struct stated stated[] = {
 	{ "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", LAYOUT(type_scope) },
 	{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", LAYOUT(type_shared) },
 	{ "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", V8(bytecodes_type) },
-	{ "v8dbg_type_DebugInfo__DEBUG_INFO_TYPE", LAYOUT(type_debug_info) },
 	{ "v8dbg_frametype_WasmFrame", V8(wasm_marker) },
 };
 
@@ -137,7 +137,7 @@ static void take_version(const struct version *from, struct v8_process *process)
 int v8_layout_read(const struct v8_file *file, const uint8_t version[3], struct v8_process *process, const char **ret_why)
 {
 	const struct version *known = version_of(version);
-	int32_t mask;
+	int32_t mask, shift;
 
 	*ret_why = "a version that is not known";
 	if (!known)
@@ -148,6 +148,9 @@ int v8_layout_read(const struct v8_file *file, const uint8_t version[3], struct 
 			return -EOPNOTSUPP;
 	}
 	if (read_code(file, known, process) || v8_file_constant(file, "v8dbg_IsNotStringMask", &mask))
+		return -EOPNOTSUPP;
+	*ret_why = "its pointers are compressed";
+	if (!v8_file_constant(file, "v8dbg_SmiShiftSize", &shift) && shift != SMI_SHIFT_SIZE)
 		return -EOPNOTSUPP;
 	process->layout.not_string = (uint16_t)mask;
 	process->v8.wasm_marker *= 2; /* StackFrame::TypeToMarker */

@@ -11,13 +11,11 @@
 /* What resolving frames needs besides what the kernel side knows. Offsets of fields; `index`: of elements of an array. */
 struct v8_layout {
 	uint64_t builtins, builtins_bytes;   /* their code, as linked */
-	uint64_t builtins_table;             /* struct LayoutDescription[], by number; place adds the load bias to this and the next two */
+	uint64_t builtins_table;             /* struct LayoutDescription[], by number; place adds the load bias to this and the next */
 	uint64_t metadata;                   /* struct BuiltinMetadata[] */
-	uint64_t bytecode_sizes;             /* uint8_t[3][nr_bytecodes]; 0: not known */
 	uint32_t nr_builtins;
-	uint16_t code_kinds;                 /* a bit for each kind that is not JavaScript and has a name: see v8_names.c */
 	uint16_t not_string;                 /* instance types: mask that is 0 for strings */
-	uint16_t type_script, type_scope, type_shared, type_debug_info;
+	uint16_t type_script, type_scope, type_shared;
 	uint8_t table_stride;
 	uint8_t script_name, script_source, script_line_ends;
 	uint8_t string_length, string_one, string_two, cons_first, cons_second, sliced_parent, sliced_offset, thin_actual, external_data;

@@ -168,7 +168,8 @@ static int32_t bytecode_position(const struct v8_heap *heap, uint64_t shared, in
 	uint64_t bytecodes, table;
 
 	if (off < 0 || find_bytecodes(heap, shared, &bytecodes) ||
-	    v8_object_word(heap, bytecodes, heap->process->layout.bytecode_positions, &table) || v8_lines_position(heap, table, (uint32_t)off, &position))
+	    v8_object_word(heap, bytecodes, heap->process->layout.bytecode_positions, &table) ||
+	    v8_lines_position(heap, table, (uint32_t)off, &position))
 		return -1;
 	return position.offset;
 }
