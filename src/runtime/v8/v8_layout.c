@@ -52,15 +52,16 @@ struct version {
 	uint8_t kind_baseline, kind_last;
 	uint8_t bytecode_data, bytecode_positions;
 	uint8_t shared_script;
+	uint8_t position_bits;
 };
 
 static const struct version versions[] = {
-	/* Node 16 */ { 9, 4, 4, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32 },
-	/* Node 18 */ { 10, 2, 2, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 56, 32, 32 },
-	/* Node 20 */ { 11, 3, 3, 1, 40, 48, 56, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32 },
-	/* Node 22 */ { 12, 4, 4, 1, 40, 48, 52, 8, 16, 5, 2, 7, 10, 12, 64, 24, 32 },
-	/* Node 24 */ { 13, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 10, 12, 64, 24, 40 },
-	/* Node 26 */ { 14, 0, 9, 1, 40, 52, 56, 8, 16, 6, 3, 8, 11, 13, 64, 24, 40 },
+	/* Node 16 */ { 9, 4, 4, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32, 1 },
+	/* Node 18 */ { 10, 2, 2, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 56, 32, 32, 1 },
+	/* Node 20 */ { 11, 3, 3, 1, 40, 48, 56, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32, 1 },
+	/* Node 22 */ { 12, 4, 4, 1, 40, 48, 52, 8, 16, 5, 2, 7, 10, 12, 64, 24, 32, 1 },
+	/* Node 24 */ { 13, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 10, 12, 64, 24, 40, 1 },
+	/* Node 26 */ { 14, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 11, 13, 64, 24, 40, 2 },
 };
 #define NR_VERSIONS (sizeof(versions) / sizeof(*versions))
 
@@ -129,6 +130,7 @@ static void take_version(const struct version *from, struct v8_process *process)
 	layout->external_data = 24; /* behind the resource, ExternalString::resource_data */
 	layout->code_positions = from->code_positions;
 	layout->bytecode_positions = from->bytecode_positions;
+	layout->position_bits = from->position_bits;
 	layout->data_literals = from->data_literals;
 	layout->data_inlined = from->data_inlined;
 	layout->version = (uint8_t)(from - versions);

@@ -24,7 +24,8 @@ struct v8_layout {
 	uint8_t scope_locals, scope_first;   /* index of the number of local variables, of their names */
 	uint8_t data_literals, data_inlined; /* index in deoptimization data */
 	uint8_t version;                     /* number of the version in the table */
-	uint8_t pad[4];
+	uint8_t position_bits;               /* below an offset of code in a table of positions */
+	uint8_t pad[3];
 };
 
 /* What is known of a process: the kernel side's part first. */
