@@ -42,7 +42,8 @@ _Static_assert(sizeof(struct sonde_block) == 8, "layout changed: bump SONDE_ABI_
 /* An executable mapping of a process. rel = pc - base_pc. nr_blocks 0: no table, walk by frame pointers. Exceptions, by block_shift:
  * SONDE_NOT_LOADED: the table was unloaded to make room, user space loads it when a walk needs it. SONDE_COMPILED: code from an
  * interpreter's JIT, which runs on the frame of the interpreter's loop; index_pos is the number of the loop's rule. SONDE_OWNED: code of a
- * runtime that has frames of its own there; index_pos is the enum sonde_runtime, whose program finds their callers. */
+ * runtime that has frames of its own there; index_pos is the enum sonde_runtime, whose program finds their callers; base_pc is 0,
+ * or the start of what is its file's code. */
 #define SONDE_NOT_LOADED 255
 #define SONDE_COMPILED 254
 #define SONDE_OWNED 253

@@ -28,8 +28,8 @@ enum sonde_v8_code {
 #define SONDE_V8_CODE_SHIFT 56
 #define SONDE_V8_EXACT (1ULL << 55)
 #define SONDE_V8_TAG 1
-#define SONDE_V8_ENTRIES 4      /* builtins whose frame is an interpreted function's */
-#define SONDE_V8_COPIES 2       /* of the builtins: in the file's own mapping, and near the heap's code */
+#define SONDE_V8_ENTRIES 6      /* builtins whose frame is an interpreted function's */
+#define SONDE_V8_COPIES 2       /* of the builtins that are found at once: the file's own, and one near a heap's code */
 #define SONDE_V8_OBJECT_BYTES 128 /* what is read of one object is less */
 #define SONDE_V8_KIND_MASK 15   /* of a code object's flags */
 
@@ -59,7 +59,7 @@ struct sonde_v8 {
 	__u8 bytecode_data;      /* offset of the bytecodes in their array */
 	__u8 pad[3];             /* zero */
 };
-_Static_assert(sizeof(struct sonde_v8) == 48 + 32 + 32 + 32, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_v8) == 48 + 32 + 48 + 32, "layout changed: bump SONDE_ABI_VERSION");
 
 /* What tells a function, and a piece of its code, from later ones at the same address. A script's id and a compilation's are never used
  * twice in an isolate; the addresses tell isolates apart. */

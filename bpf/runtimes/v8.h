@@ -38,16 +38,42 @@ static __always_inline int v8_push(struct walk *w, struct runtime_walk *r, __u64
 	return WALK_GOES_ON;
 }
 
-/* The offset of pc in the builtins; all ones: it is in none. */
-static __always_inline __u32 v8_builtin(const struct sonde_v8 *v, __u64 pc)
+/* The start of the copy of the builtins that pc is in, by its mapping; 0: none. */
+WALK_FUNCTION __u64 v8_mapped_builtins(WALK_REF ref, __u64 pc)
 {
+	struct walk *w = walk_of(ref);
+
+	return w && !walk_find_mapping(w, pc) && w->mapping.block_shift == SONDE_OWNED && !w->mapping.nr_blocks ? w->mapping.base_pc : 0;
+}
+
+#define V8_STATE_START 4 /* in a walk's `state`: the last copy that was found by its mapping, and the process's serial */
+#define V8_STATE_SERIAL 5
+
+/* The offset of pc in the builtins; all ones: it is in none. */
+static __always_inline __u32 v8_builtin(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v, __u64 pc)
+{
+	__u64 bytes = v->builtins[0].end_pc - v->builtins[0].start_pc, start;
+	struct v8_cached *cached;
+
 	for (int i = 0; i < SONDE_V8_COPIES; i++) {
 		if (pc - v->builtins[i].start_pc < v->builtins[i].end_pc - v->builtins[i].start_pc)
 			return pc - v->builtins[i].start_pc;
 	}
-	return ~0u;
+	if (r->state[V8_STATE_SERIAL] == v->process.serial && pc - r->state[V8_STATE_START] < bytes)
+		return pc - r->state[V8_STATE_START];
+	cached = v8_cached(r, pc + !w->exact);
+	if (cached && cached->pc == pc + !w->exact && cached->serial == v->process.serial)
+		return ~0u; /* in code of the heap */
+	start = v8_mapped_builtins(ref_of(w), pc);
+	if (!start || pc - start >= bytes)
+		return ~0u;
+	r->state[V8_STATE_START] = start;
+	r->state[V8_STATE_SERIAL] = v->process.serial;
+	return pc - start;
 }
 
+/* Is an offset in a builtin whose frame is an interpreted function's? A return address may be the first byte of one: deoptimized frames
+ * return there. */
 static __always_inline int v8_is_entry(const struct sonde_v8 *v, __u32 off)
 {
 	for (int i = 0; i < SONDE_V8_ENTRIES; i++) {
@@ -130,7 +156,7 @@ static __always_inline int v8_push_frame(struct walk *w, struct runtime_walk *r,
 	if (!(context & SONDE_V8_TAG))
 		function = 0; /* a marker */
 	if (off != ~0u) {
-		if (function && v8_is_entry(v, off - !w->exact))
+		if (function && (v8_is_entry(v, off - !w->exact) || v8_is_entry(v, off)))
 			return v8_push_interpreted(w, r, v, function);
 		return v8_push(w, r, 0, SONDE_V8_BUILTIN, off | (w->exact ? SONDE_V8_EXACT : 0), 0);
 	}
@@ -174,11 +200,14 @@ static __always_inline int v8_push_bare(struct walk *w, struct runtime_walk *r, 
 #define V8_LOOP_WORDS 16
 
 /* Is the word a return address to the interpreter's loop? */
-static __always_inline int v8_is_loop(struct walk *w, const struct sonde_v8 *v, __u64 word)
+static __always_inline int v8_is_loop(struct walk *w, const struct sonde_v8 *v, __u64 word, __u64 start)
 {
-	__u32 off = v8_builtin(v, word - 1);
+	__u32 off = word - 1 - start, bytes = v->builtins[0].end_pc - v->builtins[0].start_pc;
 
-	return off != ~0u && v8_is_entry(v, off) && walk_after_call(ref_of(w), word);
+	if (word - 1 - start >= bytes)
+		off = word - 1 - v->builtins[0].start_pc;
+	*(volatile __u32 *)&w->emulation.op = off; /* else the verifier follows both ways by themselves */
+	return v8_is_entry(v, *(volatile __u32 *)&w->emulation.op) && walk_after_call(ref_of(w), word);
 }
 
 /* Is the frame at rbp an interpreted function's? */
@@ -195,7 +224,7 @@ static __always_inline int v8_is_interpreted(struct walk *w, const struct sonde_
 
 /* Interrupted code that an interpreted function's loop runs without a frame of its own: a bytecode's handler, or what it has jumped to. It
  * returns to the loop, by the first such word from sp on, and rbp is the interpreted function's. 0: moved there; -1. */
-static __always_inline int v8_to_loop(struct walk *w, const struct sonde_v8 *v)
+static __always_inline int v8_to_loop(struct walk *w, const struct sonde_v8 *v, __u64 start)
 {
 	__u64 word;
 
@@ -207,7 +236,7 @@ static __always_inline int v8_to_loop(struct walk *w, const struct sonde_v8 *v)
 
 		if (at >= w->bp - V8_SLOT_OFFSET || walk_peek(w, at, &word))
 			return -1;
-		if (!v8_is_loop(w, v, word))
+		if (!v8_is_loop(w, v, word, start))
 			continue;
 		w->pc = word;
 		w->sp = at + 8;
@@ -218,11 +247,11 @@ static __always_inline int v8_to_loop(struct walk *w, const struct sonde_v8 *v)
 }
 
 /* Has the interrupted handler made its own frame? That one returns to the loop, and has a marker once there is room for it. */
-static __always_inline int v8_is_handler_linked(struct walk *w, const struct sonde_v8 *v)
+static __always_inline int v8_is_handler_linked(struct walk *w, const struct sonde_v8 *v, __u64 start)
 {
 	__u64 marker = 0, ret;
 
-	if (w->bp < w->sp || w->bp & 7 || walk_peek(w, w->bp + 8, &ret) || !v8_is_loop(w, v, ret))
+	if (w->bp < w->sp || w->bp & 7 || walk_peek(w, w->bp + 8, &ret) || !v8_is_loop(w, v, ret, start))
 		return 0;
 	return w->sp > w->bp - V8_SLOT_CONTEXT || (!walk_peek(w, w->bp - V8_SLOT_CONTEXT, &marker) && !(marker & SONDE_V8_TAG));
 }
@@ -263,7 +292,7 @@ static __always_inline enum v8_leaf v8_find_leaf(struct walk *w, struct runtime_
 	int emulated, exact = w->exact;
 
 	if (off != ~0u && off >= v->handlers)
-		return v8_is_handler_linked(w, v) ? V8_LEAF_LINKED : v8_to_loop(w, v) ? V8_LEAF_UNKNOWN : V8_LEAF_MOVED;
+		return v8_is_handler_linked(w, v, pc - off) ? V8_LEAF_LINKED : v8_to_loop(w, v, pc - off) ? V8_LEAF_UNKNOWN : V8_LEAF_MOVED;
 	emulated = walk_emulate(w);
 	if (emulated == EMULATE_LINKED)
 		return V8_LEAF_LINKED;
@@ -277,7 +306,7 @@ static __always_inline enum v8_leaf v8_find_leaf(struct walk *w, struct runtime_
 		return V8_LEAF_LINKED;
 	}
 	if (off != ~0u)
-		return v8_to_loop(w, v) ? V8_LEAF_UNKNOWN : V8_LEAF_MOVED;
+		return v8_to_loop(w, v, pc - off) ? V8_LEAF_UNKNOWN : V8_LEAF_MOVED;
 	return has_code && v8_has_frame(w, r, v, code, pc) ? V8_LEAF_LINKED : V8_LEAF_UNKNOWN;
 }
 
@@ -307,7 +336,7 @@ static __always_inline int v8_leaf(struct walk *w, struct runtime_walk *r, const
 static __always_inline int v8_frame(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v)
 {
 	struct v8_code *code = v8_code_of(r);
-	__u32 off = v8_builtin(v, w->pc - !w->exact);
+	__u32 off = v8_builtin(w, r, v, w->pc - !w->exact);
 	int has_code;
 
 	if (off != ~0u && !w->exact)

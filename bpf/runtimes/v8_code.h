@@ -34,7 +34,7 @@ static __always_inline struct v8_cached *v8_cached(struct runtime_walk *r, __u64
 /* A walk in user space keeps the last frame's: one stack is walked there at a time. */
 static inline struct v8_cached *v8_cached(struct runtime_walk *r, __u64 pc)
 {
-	_Static_assert(sizeof(struct v8_cached) <= sizeof(r->state), "no room");
+	_Static_assert(sizeof(struct v8_cached) <= 4 * sizeof(r->state[0]), "no room");
 	return (struct v8_cached *)r->state;
 }
 #endif

@@ -448,7 +448,7 @@ const union sonde_runtime_known *runtime_loader_known(const struct runtime_loade
 }
 
 uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid, const struct process_mapping *mapping,
-			      struct sonde_code_range *ret_part)
+			      struct sonde_code_range *ret_part, bool *ret_is_file)
 {
 	struct kept_process *process = process_of(loader, tgid);
 	struct live_memory live = { loader->proxy, tgid };
@@ -461,7 +461,8 @@ uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid
 
 		if (placed->placing != PLACING_DONE || !owns_frames(kind))
 			continue;
-		if (owns_part(placed, runtime, mapping, ret_part) ||
+		*ret_is_file = owns_part(placed, runtime, mapping, ret_part);
+		if (*ret_is_file ||
 		    (is_made(loader, mapping) &&
 		     runtime->owns_code(&loader->files[placed->object].images[placed->image].image, &memory, mapping->start_pc,
 					mapping->end_pc, &placed->known)))

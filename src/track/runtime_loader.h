@@ -36,9 +36,9 @@ MUST_CHECK int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid,
 bool runtime_loader_compiled(const struct runtime_loader *loader, uint32_t tgid, uint64_t start_pc, uint32_t *ret_object,
 			     struct sonde_code_range *ret_loop);
 /* The enum sonde_runtime that owns this mapping's code, or the part *ret_part of it, and whose program walks its frames;
- * SONDE_RUNTIME_NONE. */
+ * SONDE_RUNTIME_NONE. *ret_is_file: the code is the runtime's own file's. */
 uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid, const struct process_mapping *mapping,
-			      struct sonde_code_range *ret_part);
+			      struct sonde_code_range *ret_part, bool *ret_is_file);
 /* What the kernel side knows of that runtime in the process, for a walk in user space; NULL: nothing, or it is of another generation.
  * Borrowed until the process changes. */
 const union sonde_runtime_known *runtime_loader_known(const struct runtime_loader *loader, uint32_t tgid, uint32_t generation,

@@ -214,11 +214,12 @@ static uint32_t fill_mapping(struct tracker *tracker, uint32_t tgid, const struc
 	struct sonde_mapping whole = { .start_pc = mapping->start_pc, .end_pc = mapping->end_pc };
 	struct sonde_code_range loop, part;
 	uint32_t object, owner, nr = 0;
+	bool is_file = false;
 
 	table_loader_fill(tracker->loader, mapping->object, mapping->load_bias, &whole);
 	if (tracker->runtimes && runtime_loader_compiled(tracker->runtimes, tgid, mapping->start_pc, &object, &loop))
 		table_loader_fill_compiled(tracker->loader, object, &loop, &whole);
-	owner = tracker->runtimes ? runtime_loader_owner(tracker->runtimes, tgid, mapping, &part) : SONDE_RUNTIME_NONE;
+	owner = tracker->runtimes ? runtime_loader_owner(tracker->runtimes, tgid, mapping, &part, &is_file) : SONDE_RUNTIME_NONE;
 	if (owner == SONDE_RUNTIME_NONE)
 		part = (struct sonde_code_range){ whole.end_pc, whole.end_pc };
 	if (whole.start_pc < part.start_pc) {
@@ -226,9 +227,11 @@ static uint32_t fill_mapping(struct tracker *tracker, uint32_t tgid, const struc
 		to[nr++].end_pc = part.start_pc;
 	}
 	if (part.start_pc < part.end_pc)
-		to[nr++] = (struct sonde_mapping){
-			.start_pc = part.start_pc, .end_pc = part.end_pc, .index_pos = owner, .block_shift = SONDE_OWNED
-		};
+		to[nr++] = (struct sonde_mapping){ .start_pc = part.start_pc,
+						   .end_pc = part.end_pc,
+						   .base_pc = is_file ? part.start_pc : 0,
+						   .index_pos = owner,
+						   .block_shift = SONDE_OWNED };
 	if (part.end_pc < whole.end_pc) {
 		to[nr] = whole;
 		to[nr++].start_pc = part.end_pc;

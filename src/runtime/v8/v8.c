@@ -6,9 +6,12 @@
 
 #include <elf.h>
 
+#include "elf/dynamic_symbol.h"
 #include "runtime/v8/v8_builtins.h"
 #include "runtime/v8/v8_layout.h"
 #include "runtime/v8/v8_names.h"
+
+#define VERSION "_ZN2v88internal7Version"
 
 static int unsupported(struct runtime_image *image, const char *why)
 {
@@ -18,8 +21,7 @@ static int unsupported(struct runtime_image *image, const char *why)
 
 static int read_version(const struct v8_file *file, uint8_t version[3])
 {
-	static const char *const parts[] = { "_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E",
-					     "_ZN2v88internal7Version6build_E" };
+	static const char *const parts[] = { VERSION "6major_E", VERSION "6minor_E", VERSION "6build_E" };
 
 	for (int i = 0; i < 3; i++) {
 		int32_t value;
@@ -56,9 +58,13 @@ static int examine_file(const struct v8_file *file, struct runtime_image *image)
 static int v8_examine(const struct elf_file *elf, struct runtime_image *ret_image)
 {
 	struct runtime_image image = { .runtime = SONDE_RUNTIME_V8 };
+	struct dynamic_symbol version;
 	struct v8_file file;
-	int err = v8_file_read(elf, &file);
+	int err;
 
+	if (dynamic_symbol_find(elf, VERSION "6major_E", &version)) /* which is fast: most files have no V8 */
+		return -ENOENT;
+	err = v8_file_read(elf, &file);
 	if (!err)
 		err = examine_file(&file, &image);
 	v8_file_done(&file);
@@ -86,8 +92,6 @@ static int v8_place(const struct runtime_image *image, uint64_t load_bias, const
 	process->v8.process.load_bias = load_bias;
 	process->layout.builtins_table += load_bias;
 	process->layout.metadata += load_bias;
-	if (process->layout.bytecode_sizes)
-		process->layout.bytecode_sizes += load_bias;
 	return 0;
 }
 
@@ -98,7 +102,8 @@ static bool v8_owns_code(const struct runtime_image *image, const struct runtime
 	return true;
 }
 
-/* The builtins are in a gap of the file's code. V8 may map them a second time, near its heap's code. */
+/* The builtins are in a gap of the file's code. V8 may map them again near the code of a heap, of which each worker has one:
+ * those that are not recorded the kernel side finds by their mappings. */
 static bool v8_owns_part(void *of, uint64_t load_bias, uint64_t start_pc, uint64_t end_pc, struct sonde_code_range *ret_part)
 {
 	struct v8_process *process = of;
@@ -113,9 +118,9 @@ static bool v8_owns_part(void *of, uint64_t load_bias, uint64_t start_pc, uint64
 		if (copies[i].start_pc != builtins.start_pc && copies[i].end_pc)
 			continue;
 		copies[i] = builtins;
-		return true;
+		break;
 	}
-	return false;
+	return true;
 }
 
 const struct runtime runtime_v8 = {

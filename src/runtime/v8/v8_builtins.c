@@ -23,6 +23,7 @@
 /* Those of interpreted frames, and the first handler of a bytecode: all others follow. */
 static const char *const wanted_names[NR_NAMES] = { "InterpreterEntryTrampoline", "InterpreterEnterAtBytecode",
 						    "InterpreterEnterAtNextBytecode", "InterpreterEntryTrampolineForProfiling",
+						    "BaselineOrInterpreterEnterAtBytecode", "BaselineOrInterpreterEnterAtNextBytecode",
 						    "WideHandler" };
 
 /* A pointer in the file's data. */
@@ -263,7 +264,8 @@ static int find_number(const struct v8_layout *layout, const struct runtime_memo
 
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
-		int err = memory->read(memory->arg, layout->builtins_table + (uint64_t)middle * layout->table_stride, &place, sizeof(place));
+		uint64_t at = layout->builtins_table + (uint64_t)middle * layout->table_stride;
+		int err = memory->read(memory->arg, at, &place, sizeof(place));
 
 		if (err)
 			return err;

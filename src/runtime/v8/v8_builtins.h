@@ -7,4 +7,5 @@
 /* Finds the builtins in the file. 0; -EOPNOTSUPP: not found; -ENOMEM. */
 MUST_CHECK int v8_builtins_find(const struct v8_file *file, struct v8_process *process);
 /* The name of the builtin at an offset in their code. 0, -EBADMSG, or the error of the read. */
-MUST_CHECK int v8_builtins_name(const struct v8_process *process, const struct runtime_memory *memory, uint32_t off, char *name, size_t size);
+MUST_CHECK int v8_builtins_name(const struct v8_process *process, const struct runtime_memory *memory, uint32_t off, char *name,
+				size_t size);

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* v8_code: the search is that of bpf/runtimes/v8_code.h. Layouts: src/objects/code.h, deoptimization-data.h, src/codegen/source-position.h
- * (InliningPosition), src/baseline/bytecode-offset-iterator.h. */
+ * (InliningPosition). */
 #include "runtime/v8/v8_code.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/reader.h"
 
 #define SCAN_BYTES 4096
 #define SCAN_STEP 32
 #define MAX_SCANS 256
 #define INLINED_BYTES 16 /* InliningPosition: the position of the call, the number of the function */
 #define MAX_LEVELS 64
-#define MAX_BYTECODES (1 << 20)
 
 static uint64_t u64_at(const uint8_t *bytes, size_t off)
 {
@@ -155,9 +151,4 @@ int v8_code_inlined(const struct v8_heap *heap, const struct v8_code_object *cod
 		position = caller;
 	}
 	return -EBADMSG;
-}
-
-int32_t v8_code_bytecode(const struct v8_heap *heap, const struct v8_code_object *code, uint32_t off)
-{
-	return -1;
 }

@@ -17,5 +17,3 @@ MUST_CHECK int v8_code_find(const struct v8_heap *heap, uint64_t pc, struct v8_c
  * -EBADMSG; or the error of the read. */
 MUST_CHECK int v8_code_inlined(const struct v8_heap *heap, const struct v8_code_object *code, uint32_t off, uint32_t level,
 			       uint64_t *ret_shared, int32_t *ret_position);
-/* The offset of the bytecode that baseline code is at, at an offset; -1: not known. */
-int32_t v8_code_bytecode(const struct v8_heap *heap, const struct v8_code_object *code, uint32_t off);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* v8_layout: the table's facts are from V8's sources of each version (src/objects/code.h, deoptimization-data.h, script.tq, bytecode-array.tq,
- * code-kind.h), and were compared with the memory of running processes. */
+/* v8_layout: the table's facts are from V8's sources of each version (src/objects/code.h, deoptimization-data.h, script.tq,
+ * bytecode-array.tq, code-kind.h), and were compared with the memory of running processes. */
 #include "runtime/v8/v8_layout.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
+#define SMI_SHIFT_SIZE 31 /* of small integers in whole words */
 #define MAX_OFF 120 /* less than SONDE_V8_OBJECT_BYTES, with a word */
 
 /* What V8 states. Names end with the field's type, which changes with the version, so they are prefixes. */
@@ -40,7 +41,6 @@ static const struct stated stated[] = {
 	{ "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", LAYOUT(type_scope) },
 	{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", LAYOUT(type_shared) },
 	{ "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", V8(bytecodes_type) },
-	{ "v8dbg_type_DebugInfo__DEBUG_INFO_TYPE", LAYOUT(type_debug_info) },
 	{ "v8dbg_frametype_WasmFrame", V8(wasm_marker) },
 };
 
@@ -52,15 +52,16 @@ struct version {
 	uint8_t kind_baseline, kind_last;
 	uint8_t bytecode_data, bytecode_positions;
 	uint8_t shared_script;
+	uint8_t position_bits;
 };
 
 static const struct version versions[] = {
-	/* Node 16 */ { 9, 4, 4, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32 },
-	/* Node 18 */ { 10, 2, 2, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 56, 32, 32 },
-	/* Node 20 */ { 11, 3, 3, 1, 40, 48, 56, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32 },
-	/* Node 22 */ { 12, 4, 4, 1, 40, 48, 52, 8, 16, 5, 2, 7, 10, 12, 64, 24, 32 },
-	/* Node 24 */ { 13, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 10, 12, 64, 24, 40 },
-	/* Node 26 */ { 14, 0, 9, 1, 40, 52, 56, 8, 16, 6, 3, 8, 11, 13, 64, 24, 40 },
+	/* Node 16 */ { 9, 4, 4, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32, 1 },
+	/* Node 18 */ { 10, 2, 2, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 56, 32, 32, 1 },
+	/* Node 20 */ { 11, 3, 3, 1, 40, 48, 56, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32, 1 },
+	/* Node 22 */ { 12, 4, 4, 1, 40, 48, 52, 8, 16, 5, 2, 7, 10, 12, 64, 24, 32, 1 },
+	/* Node 24 */ { 13, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 10, 12, 64, 24, 40, 1 },
+	/* Node 26 */ { 14, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 11, 13, 64, 24, 40, 2 },
 };
 #define NR_VERSIONS (sizeof(versions) / sizeof(*versions))
 
@@ -129,6 +130,7 @@ static void take_version(const struct version *from, struct v8_process *process)
 	layout->external_data = 24; /* behind the resource, ExternalString::resource_data */
 	layout->code_positions = from->code_positions;
 	layout->bytecode_positions = from->bytecode_positions;
+	layout->position_bits = from->position_bits;
 	layout->data_literals = from->data_literals;
 	layout->data_inlined = from->data_inlined;
 	layout->version = (uint8_t)(from - versions);
@@ -137,7 +139,7 @@ static void take_version(const struct version *from, struct v8_process *process)
 int v8_layout_read(const struct v8_file *file, const uint8_t version[3], struct v8_process *process, const char **ret_why)
 {
 	const struct version *known = version_of(version);
-	int32_t mask;
+	int32_t mask, shift;
 
 	*ret_why = "a version that is not known";
 	if (!known)
@@ -148,6 +150,9 @@ int v8_layout_read(const struct v8_file *file, const uint8_t version[3], struct 
 			return -EOPNOTSUPP;
 	}
 	if (read_code(file, known, process) || v8_file_constant(file, "v8dbg_IsNotStringMask", &mask))
+		return -EOPNOTSUPP;
+	*ret_why = "its pointers are compressed";
+	if (!v8_file_constant(file, "v8dbg_SmiShiftSize", &shift) && shift != SMI_SHIFT_SIZE)
 		return -EOPNOTSUPP;
 	process->layout.not_string = (uint16_t)mask;
 	process->v8.wasm_marker *= 2; /* StackFrame::TypeToMarker */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8_layout: where V8's objects have their fields. V8 states most of it in constants for debuggers (v8dbg_*, its tools/gen-postmortem-metadata.py),
- * the rest is in a table by version. Read from the file alone. */
+/* v8_layout: where V8's objects have their fields. V8 states most of it in constants for debuggers (v8dbg_*, made by its
+ * tools/gen-postmortem-metadata.py), the rest is in a table by version. Read from the file alone. */
 #pragma once
 #include <stdbool.h>
 
@@ -11,13 +11,11 @@
 /* What resolving frames needs besides what the kernel side knows. Offsets of fields; `index`: of elements of an array. */
 struct v8_layout {
 	uint64_t builtins, builtins_bytes;   /* their code, as linked */
-	uint64_t builtins_table;             /* struct LayoutDescription[], by number; place adds the load bias to this and the next two */
+	uint64_t builtins_table;             /* struct LayoutDescription[], by number; place adds the load bias to this and the next */
 	uint64_t metadata;                   /* struct BuiltinMetadata[] */
-	uint64_t bytecode_sizes;             /* uint8_t[3][nr_bytecodes]; 0: not known */
 	uint32_t nr_builtins;
-	uint16_t code_kinds;                 /* a bit for each kind that is not JavaScript and has a name: see v8_names.c */
 	uint16_t not_string;                 /* instance types: mask that is 0 for strings */
-	uint16_t type_script, type_scope, type_shared, type_debug_info;
+	uint16_t type_script, type_scope, type_shared;
 	uint8_t table_stride;
 	uint8_t script_name, script_source, script_line_ends;
 	uint8_t string_length, string_one, string_two, cons_first, cons_second, sliced_parent, sliced_offset, thin_actual, external_data;
@@ -26,7 +24,8 @@ struct v8_layout {
 	uint8_t scope_locals, scope_first;   /* index of the number of local variables, of their names */
 	uint8_t data_literals, data_inlined; /* index in deoptimization data */
 	uint8_t version;                     /* number of the version in the table */
-	uint8_t pad[4];
+	uint8_t position_bits;               /* below an offset of code in a table of positions */
+	uint8_t pad[3];
 };
 
 /* What is known of a process: the kernel side's part first. */

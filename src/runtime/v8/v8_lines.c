@@ -12,8 +12,8 @@
 #define MAX_SOURCE (4 << 20) /* characters before a position whose line is counted */
 #define COUNT_STEP 16384
 
-/* Seven bits a byte, the lowest first; the lowest bit of all is the sign. */
-static int64_t read_number(struct reader *reader)
+/* Seven bits a byte, the lowest first. */
+static uint64_t read_bits(struct reader *reader)
 {
 	uint64_t bits = 0;
 	uint32_t shift = 0;
@@ -27,6 +27,14 @@ static int64_t read_number(struct reader *reader)
 			bits |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
 	} while (byte & 0x80 && !reader->bad);
+	return bits;
+}
+
+/* The lowest bit is the sign. */
+static int64_t read_number(struct reader *reader)
+{
+	uint64_t bits = read_bits(reader);
+
 	return (int64_t)(bits >> 1 ^ -(bits & 1));
 }
 
@@ -44,7 +52,7 @@ struct v8_position v8_lines_unpack(int64_t raw)
 int v8_lines_position(const struct v8_heap *heap, uint64_t table, uint32_t code_off, struct v8_position *ret_position)
 {
 	CLEANUP(freep) uint8_t *bytes = NULL;
-	int64_t off = 0, position = 0;
+	int64_t off = -1, position = 0; /* the first entry may be of the entry of a function, -1 */
 	struct reader reader;
 	uint64_t length;
 	bool found = false;
@@ -64,13 +72,11 @@ int v8_lines_position(const struct v8_heap *heap, uint64_t table, uint32_t code_
 		return err;
 	reader = reader_of(bytes, (size_t)v8_smi(length));
 	while (reader_left(&reader)) {
-		int64_t more = read_number(&reader), moved = read_number(&reader);
-
-		off += more >= 0 ? more : -(more + 1); /* the sign says whether it is a statement */
-		position += moved;
+		off += (int64_t)(read_bits(&reader) >> heap->process->layout.position_bits); /* these say what kind of position it is */
+		position += read_number(&reader);
 		if (reader.bad)
 			return -EBADMSG;
-		if (off > code_off)
+		if (off > (int64_t)code_off)
 			break;
 		*ret_position = v8_lines_unpack(position);
 		found = true;

@@ -8,7 +8,8 @@ struct v8_position {
 	int32_t inlined;  /* number of the inlined function; -1: none */
 };
 
-/* The last position at or before `code_off`. 0: *ret_position; -ENOENT: the table says nothing there; -EBADMSG; or the error of the read. */
+/* The last position at or before `code_off`. 0: *ret_position; -ENOENT: the table says nothing there; -EBADMSG; or the error of the
+ * read. */
 MUST_CHECK int v8_lines_position(const struct v8_heap *heap, uint64_t table, uint32_t code_off, struct v8_position *ret_position);
 /* A word of a table: position and number of the inlined function. */
 struct v8_position v8_lines_unpack(int64_t raw);

@@ -11,6 +11,7 @@
 #include "runtime/v8/v8_code.h"
 
 #define PC_MASK ((1ULL << 48) - 1)
+#define SHARED_DATA 8        /* SharedFunctionInfo: its code */
 #define SCOPE_WORDS 12       /* of a ScopeInfo behind its local variables */
 #define MAX_INLINED_LOCALS 75 /* ScopeInfo: more names are in a table of their own */
 #define MAX_LOCALS (1 << 16)
@@ -141,9 +142,43 @@ static int describe_shared(const struct v8_heap *heap, uint64_t shared, int32_t 
 	return err;
 }
 
+/* The bytecodes of a function; -ENOENT: it has none now. Baseline code leads to them. */
+static int find_bytecodes(const struct v8_heap *heap, uint64_t shared, uint64_t *ret_bytecodes)
+{
+	uint64_t data;
+	uint16_t type;
+	int err = v8_object_word(heap, shared, SHARED_DATA, &data);
+
+	for (int link = 0; !err && link < 2; link++) {
+		err = v8_object_type(heap, data, &type);
+		if (!err && type == heap->process->v8.bytecodes_type) {
+			*ret_bytecodes = data;
+			return 0;
+		}
+		if (!err)
+			err = v8_object_word(heap, data, heap->process->v8.code_data, &data);
+	}
+	return -ENOENT;
+}
+
+/* The position in the script of a bytecode; -1: not known: V8 makes the table when it first needs it. */
+static int32_t bytecode_position(const struct v8_heap *heap, uint64_t shared, int32_t off)
+{
+	struct v8_position position = { -1, -1 };
+	uint64_t bytecodes, table;
+
+	if (off < 0 || find_bytecodes(heap, shared, &bytecodes) ||
+	    v8_object_word(heap, bytecodes, heap->process->layout.bytecode_positions, &table) ||
+	    v8_lines_position(heap, table, (uint32_t)off, &position))
+		return -1;
+	return position.offset;
+}
+
 static int describe_bytecode(const struct v8_heap *heap, const struct sonde_runtime_frame *frame, struct runtime_function *function)
 {
-	return describe_shared(heap, frame->code, -1, function);
+	int32_t position = bytecode_position(heap, frame->code, (int32_t)(uint32_t)frame->where);
+
+	return describe_shared(heap, frame->code, position, function);
 }
 
 static int describe_code(const struct v8_heap *heap, const struct sonde_runtime_frame *frame, struct sonde_v8_identity *of,
