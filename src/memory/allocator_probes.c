@@ -26,6 +26,8 @@ struct allocator_probes {
 	struct u64_map looked_at; /* files, by their serial number and the process */
 	struct u64_map noted;     /* files whose heaps were looked at, by their serial number */
 	uint32_t nr;
+	bool is_counting;         /* see allocator_probes_count */
+	uint32_t nr_counted;
 	bool has_started;         /* what is mapped from now on was not mapped at the start */
 	struct diag *diag;        /* of the call in progress */
 };
@@ -98,6 +100,10 @@ static int attach(struct allocator_probes *probes, uint32_t tgid, const struct o
 						.probe_off = allocators->functions[i].probe_off,
 						.call = allocators->functions[i].call };
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_fd(object->elf));
+	if (probes->is_counting) {
+		probes->nr_counted += !alloc_programs_count(probes->programs, path, tgid, list, allocators->nr);
+		return 0;
+	}
 	err = alloc_programs_attach(probes->programs, path, tgid, list, allocators->nr, &diag);
 	if (err == -EPERM || err == -EOPNOTSUPP || err == -ENOMEM)
 		return diag_errno(probes->diag, -err, "%s", diag.text);
@@ -151,9 +157,9 @@ static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t numb
 	err = parser_allocators(probes->engine->parser, number, object->elf, &diag, &allocators);
 	if (err == -EINPROGRESS)
 		return 0; /* asked again */
-	if (u64_map_add(&probes->looked_at, key, 0))
+	if (!probes->is_counting && u64_map_add(&probes->looked_at, key, 0))
 		return -ENOMEM;
-	if (err)
+	if (err && !probes->is_counting)
 		account_note(probes->engine->account, "whether %s has an allocator is not known: %s", object->path,
 			     diag.text[0] ? diag.text : strerror(-err));
 	return err || !allocators.nr ? 0 : attach(probes, of, object, &allocators);
@@ -229,6 +235,19 @@ int allocator_probes_look(struct allocator_probes *probes, struct diag *diag)
 	err = process_table_living(engine_processes(probes->engine), look_at_process, probes);
 	probes->has_started = true;
 	return err;
+}
+
+int allocator_probes_count(struct allocator_probes *probes, struct diag *diag)
+{
+	int err;
+
+	if (probes->is_of_all)
+		return -ENODATA; /* others would be counted, too */
+	probes->diag = diag;
+	probes->is_counting = true;
+	err = process_table_living(engine_processes(probes->engine), look_at_process, probes);
+	probes->is_counting = false;
+	return err ? err : probes->nr_counted ? 0 : -ENODATA;
 }
 
 uint32_t allocator_probes_nr(const struct allocator_probes *probes)

@@ -3,6 +3,7 @@
 """sonde leak: what is outstanding is exactly what the program says that it did not free (tests/programs/heap.c), by the function that asked
 for it, however blocks come and go."""
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (Background, CFLAGS, PROGRAMS, SOURCES, build, build_library, building, check, compile_one, is_older, load_json, need_bpf, run_tests, # noqa: E402
+from harness import (Background, CFLAGS, PROGRAMS, SONDE, SOURCES, build, build_library, building, check, compile_one, is_older, load_json, need_bpf, run_tests, # noqa: E402
 	scratch, sonde, test)
 
 
@@ -237,6 +238,48 @@ def lines_of_the_source():
 	hidden = sonde("leak", "--source", "1", "--older-than", "0", "--", program, want=0)
 	check(os.getuid() or ("malloc(77)" not in hidden.out and "[no source: it is not for everybody to read]" in hidden.out), lambda: str(hidden))
 	return "3 lines"
+
+
+def in_terminal(answer, *args):
+	"""sonde on a terminal, where `answer` is typed when it asks. What it wrote, and its exit code."""
+	pid, terminal = pty.fork()
+	if not pid:
+		os.execv(SONDE, [SONDE, *map(str, args)])
+	text, asked = b"", False
+	while True:
+		try:
+			got = os.read(terminal, 4096)
+		except OSError: # its end
+			break
+		if not got:
+			break
+		text += got
+		if not asked and b"Go on? [y/N] " in text:
+			asked = True
+			os.write(terminal, answer)
+	os.close(terminal)
+	return text.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), asked
+
+
+@test
+def forecast():
+	"""What it will cost is said before anything is probed; on a terminal sonde asks, and does nothing without a yes."""
+	need_bpf()
+	expected = re.compile(r"about \d+ calls of allocators a second: expected to need (at least )?\d+\.\d times as much CPU time")
+	with Heap(build("heap"), env={"HEAP_PAIRS": "2000000000"}) as heap:
+		heap.process.stdin.write(b"stress\n")
+		said = sonde("leak", "-p", heap.pid, "1", "1", want=0)
+		check(expected.search(said.err) and said.err.index("calls of") < said.err.index("Attaching"), lambda: str(said))
+		text, code, asked = in_terminal(b"n\n", "leak", "-p", heap.pid, "1", "1")
+		check(asked and code == 1 and "nothing was attached" in text and "Attaching" not in text, lambda: "%d: %s" % (code, text))
+		text, code, asked = in_terminal(b"y\n", "leak", "-p", heap.pid, "1", "1")
+		check(asked and code == 0 and "Attaching" in text, lambda: "%d: %s" % (code, text))
+		text, code, asked = in_terminal(b"", "alloc", "--yes", "-p", heap.pid, "1", "1")
+		check(not asked and code == 0 and expected.search(text), lambda: "%d: %s" % (code, text))
+	with Heap(build("heap")) as heap: # it waits
+		quiet = sonde("leak", "-p", heap.pid, "1", "1", want=0)
+		check("calls of" not in quiet.err, lambda: str(quiet))
+	return expected.search(said.err).group(0)
 
 
 @test
