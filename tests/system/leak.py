@@ -5,22 +5,23 @@ for it, however blocks come and go."""
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (Background, CFLAGS, PROGRAMS, SONDE, SOURCES, build, build_library, building, check, compile_one, is_older, load_json, need_bpf, run_tests, # noqa: E402
+from harness import (Background, CFLAGS, PROGRAMS, SONDE, SOURCES, build, build_library, building, check, compile_one, is_older, load_json, need_bpf, run_tests, skip, # noqa: E402
 	scratch, sonde, test)
 
 
 class Heap:
 	"""The program, to be told what to do. `live`: function -> (blocks, bytes) that it did not free, as far as it said."""
 
-	def __init__(self, path, *args, env=None):
+	def __init__(self, path, *args, env=None, root=None):
 		self.process = subprocess.Popen([path, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
-			env={**os.environ, **(env or {})})
+			env={**os.environ, **(env or {})}, preexec_fn=(lambda: os.chroot(root)) if root else None)
 		self.live = {}
 		self.read_to("ready")
 
@@ -160,6 +161,45 @@ def block_within_a_block():
 @test
 def first_thread_ended():
 	return exactly("plain", env={"HEAP_LOSES_FIRST_THREAD": "1"})[0]
+
+
+def libraries_of(program):
+	"""Path of each library that the program maps, with the dynamic linker."""
+	return re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", program], stdout=subprocess.PIPE, check=True, text=True).stdout)
+
+
+@test
+def in_a_chroot():
+	"""A program in another root, with a C library of its own."""
+	need_bpf()
+	root = scratch("root")
+	for path in (build("heap"), *libraries_of(build("heap"))):
+		to = root + ("/heap" if path == build("heap") else path)
+		os.makedirs(os.path.dirname(to), exist_ok=True)
+		shutil.copy(path, to)
+	with Heap("/heap", root=root) as heap:
+		report, said = watch(heap, "plain", "kinds")
+		found = outstanding(report)
+		check(found == heap.live, lambda: "found %s, true %s\n%s" % (found, heap.live, said))
+	return "%d functions" % len(found)
+
+
+@test
+def two_c_libraries():
+	"""Two in one process, in files and namespaces of their own."""
+	library = shutil.copy(next(path for path in libraries_of(build("heap")) if "/libc.so" in path), scratch("libc-second.so.6"))
+	return exactly("plain", "second", env={"HEAP_LIBC": library})[0]
+
+
+@test
+def heaps_of_runtimes():
+	"""Of a runtime with a heap of its own sonde says that it does not use malloc, and what helps."""
+	need_bpf()
+	if not shutil.which("java"):
+		skip("no java")
+	said = sonde("leak", "-o", scratch("java.json"), "--", "java", "-version", want=0).err
+	check("Java's heap does not use malloc" in said and "jcmd" in said, said)
+	return "Java"
 
 
 @test
