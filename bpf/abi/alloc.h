@@ -85,6 +85,7 @@ struct sonde_alloc_sum {
 /* One per CPU. */
 #define SONDE_ALLOC_COUNTER_LIST(X) \
 	X(allocs)          /* calls that returned a block */ \
+	X(counted)         /* calls, before anything else was probed */ \
 	X(failed)          /* calls that returned none */ \
 	X(frees)           /* of known blocks, with those that realloc gave up */ \
 	X(frees_unknown)   /* of blocks that were allocated before the start; glibc also frees, at a thread's end, what that had freed and \

@@ -793,6 +793,17 @@ int on_alloc_session(user_regs_t *ctx)
 	return bpf_session_is_return() ? leave(ctx) : enter(ctx);
 }
 
+/* Only counts, for the forecast. 1: as on_alloc_session. */
+SEC("kprobe")
+int on_alloc_count(user_regs_t *ctx)
+{
+	struct sonde_alloc_counters *count = alloc_count();
+
+	if (count)
+		count_one(&count->counted);
+	return 1;
+}
+
 SEC("kprobe")
 int on_alloc_entry(user_regs_t *ctx)
 {

@@ -65,6 +65,14 @@ struct sonde_window {
 	int err;                    /* 0, or a negative errno: the window could not be made, or not written to all outputs */
 };
 
+/* What probes will cost, before they are set. */
+struct sonde_expected {
+	size_t size;                /* sizeof(struct sonde_expected) */
+	double calls_per_s;         /* that will be probed */
+	double slow_down;           /* times as much CPU time; 1: none */
+	bool is_least;              /* or more: it could not be told how much */
+};
+
 /* --- options of a measurement: one struct per mode; zero means default, a NULL struct means all zeros --------------------------------- */
 
 struct sonde_sampling_options { /* SONDE_ON_CPU, SONDE_WALL */
@@ -237,6 +245,9 @@ struct sonde_session_options {
 	void *arg;
 	const struct sonde_leak_options *leak; /* as `sampling` and the others */
 	uint32_t max_stacks;        /* of memory (SONDE_LEAK, ...): text has so many stacks, the largest; 0: all */
+	/* SONDE_LEAK, SONDE_ALLOC of processes that run: called before anything is probed. Not 0: nothing is; the run fails. NULL: nothing
+	 * is counted beforehand. */
+	int (*expected)(void *arg, const struct sonde_expected *expected);
 	uint32_t source_lines;      /* and below each frame so many lines of source before and after its own; with `lines` */
 };
 

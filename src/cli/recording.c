@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/command.h"
@@ -193,6 +195,30 @@ struct running { /* for the callbacks */
 	struct sonde_session *session;
 };
 
+#define ASKS_FROM 2.0 /* times as slow */
+
+/* "yes", and no end of the input */
+static bool is_agreed(void)
+{
+	char answer[64];
+
+	fputs("Go on? [y/N] ", stderr);
+	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static int print_expected(void *arg, const struct sonde_expected *expected)
+{
+	const struct running *running = arg;
+
+	if (expected->calls_per_s < 1)
+		return 0;
+	output_say("about %.0f calls of allocators a second: expected to need %s%.1f times as much CPU time", expected->calls_per_s,
+		   expected->is_least ? "at least " : "", expected->slow_down);
+	if (expected->slow_down <= ASKS_FROM || running->recording->yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return 0;
+	return is_agreed() ? 0 : 1;
+}
+
 static void print_started(void *arg)
 {
 	const struct running *running = arg;
@@ -244,6 +270,7 @@ int recording_run(const struct verb *verb, const struct recording *recording, co
 
 	shown.window = print_window;
 	shown.started = words->is_attached && !recording->folded ? print_started : NULL;
+	shown.expected = print_expected;
 	shown.arg = &running;
 	if (output_progress_wanted())
 		shown.progress = options->mode == SONDE_OFF_CPU ? show_waits : show_progress;

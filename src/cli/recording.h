@@ -21,6 +21,7 @@ struct recording {
 	const char *format;
 	const char *events;               /* NULL: not requested */
 	char *const *command;             /* NULL: none */
+	bool yes;                         /* go on whatever it costs */
 };
 
 #define RECORDING_MAX_DURATION_S 999999999  /* 31 years */

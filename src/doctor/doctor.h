@@ -55,6 +55,7 @@ bool doctor_may_use_bpf(void); /* also true when memory is short */
 
 /* doctor_sched.c */
 void doctor_task_storage(const struct doctor_check *check, struct doctor_finding *finding);
+void doctor_uprobe(const struct doctor_check *check, struct doctor_finding *finding); /* check->path: there if the kernel has uprobes */
 void doctor_iterator(const struct doctor_check *check,
 		     struct doctor_finding *finding); /* check->path: the kernel's name for the objects it iterates over */
 void doctor_task_field(const struct doctor_check *check, struct doctor_finding *finding);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the scheduler programs need beyond the sampler's: storage per thread, an iterator over threads, and the scheduler's own
- * statistics. */
+/* What the programs of the scheduler and of probes need beyond the sampler's: storage per thread, an iterator over threads, and the
+ * scheduler's own statistics. */
 #include "doctor/doctor.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -68,6 +69,28 @@ void doctor_task_storage(const struct doctor_check *check, struct doctor_finding
 	CLEANUP(closep) int fd = map_fd < 0 ? map_fd : load("sched_switch", BPF_TRACE_RAW_TP, insns, ARRAY_SIZE(insns));
 
 	say_fd(finding, fd);
+}
+
+/* A program of a probe in user code that keeps something for its thread, as those of `leak` do. */
+void doctor_uprobe(const struct doctor_check *check, struct doctor_finding *finding)
+{
+	CLEANUP(closep) int map_fd = make_storage();
+	const struct bpf_insn insns[] = { INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_task_btf),
+					  INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_2, BPF_REG_0, 0, 0),
+					  INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map_fd),
+					  INSN(0, 0, 0, 0, 0),
+					  SET(BPF_REG_3, 0),
+					  SET(BPF_REG_4, 0),
+					  INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_task_storage_get),
+					  SET(BPF_REG_0, 0),
+					  INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0) };
+	CLEANUP(closep)
+	int fd = map_fd < 0 ? map_fd : bpf_prog_load(BPF_PROG_TYPE_KPROBE, "sonde_doctor", LICENSE, insns, ARRAY_SIZE(insns), NULL);
+
+	if (fd >= 0 && access(check->path, F_OK))
+		doctor_say(finding, DOCTOR_NO, "without CONFIG_UPROBE_EVENTS");
+	else
+		say_fd(finding, fd);
 }
 
 void doctor_iterator(const struct doctor_check *check, struct doctor_finding *finding)

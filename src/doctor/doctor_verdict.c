@@ -112,6 +112,20 @@ static const struct need trace_needs[] = {
 	{ "kernel.uprobes", NEED_NOTE, "no functions of programs and no USDT probes" },
 };
 
+#define HEAP_NEEDS \
+	{ "program.uprobe", NEED_MUST, "allocators cannot be probed (Linux 6.2, CONFIG_UPROBE_EVENTS)" }, \
+	{ "map.task_storage", NEED_MUST, "no place for what is known of threads (Linux 5.12)" }
+
+static const struct need leak_needs[] = {
+	PROGRAM_NEEDS, STACK_NEEDS, HEAP_NEEDS,
+	{ "program.kmalloc", NEED_NOTE, "no --kernel (Linux 6.1)" },
+};
+
+static const struct need alloc_needs[] = {
+	PROGRAM_NEEDS, STACK_NEEDS, HEAP_NEEDS,
+	{ "program.rss_stat", NEED_NOTE, "no --rss (Linux 5.12)" },
+};
+
 static const struct need stat_needs[] = {
 	{ "event.cpu_clock", NEED_MORE, "own processes only, in user space where kernel.perf_event_paranoid says so" },
 	{ "event.cycles", NEED_NOTE, "events of the hardware are <not supported>" },
@@ -122,6 +136,8 @@ static const struct verb_needs verbs[] = {
 	{ "offcpu", "5.12", offcpu_needs, ARRAY_SIZE(offcpu_needs) },
 	{ "wall", "5.12", wall_needs, ARRAY_SIZE(wall_needs) },
 	{ "runq", "5.10", runq_needs, ARRAY_SIZE(runq_needs) },
+	{ "leak", "6.2", leak_needs, ARRAY_SIZE(leak_needs) },
+	{ "alloc", "6.2", alloc_needs, ARRAY_SIZE(alloc_needs) },
 	{ "stat", "5.10", stat_needs, ARRAY_SIZE(stat_needs) },
 	{ "files", "5.10", files_needs, ARRAY_SIZE(files_needs) },
 	{ "io", "5.12", io_needs, ARRAY_SIZE(io_needs) },

@@ -7,14 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/u64_map.h"
 #include "runtime/runtime.h"
 #include "track/tracker.h"
 
-#define PATH_BYTES 32
+#define PATH_BYTES 80
 
 struct allocator_probes {
 	const struct engine *engine;
@@ -23,9 +25,12 @@ struct allocator_probes {
 	uint32_t nr_tgids;
 	bool is_of_all;           /* probes are in all processes, and the programs filter */
 	const char *object;
-	struct u64_map looked_at; /* files, by their serial number and the process */
+	struct u64_map looked_at; /* mappings, by the file's serial number, the process and where it is mapped */
+	struct u64_map probed;    /* files, by device, inode and the process: two may have the same build id, which are one object here */
 	struct u64_map noted;     /* files whose heaps were looked at, by their serial number */
 	uint32_t nr;
+	bool is_counting;         /* see allocator_probes_count */
+	uint32_t nr_counted;
 	bool has_started;         /* what is mapped from now on was not mapped at the start */
 	struct diag *diag;        /* of the call in progress */
 };
@@ -61,6 +66,7 @@ void allocator_probes_free(struct allocator_probes *probes)
 	if (!probes)
 		return;
 	u64_map_done(&probes->looked_at);
+	u64_map_done(&probes->probed);
 	u64_map_done(&probes->noted);
 	free(probes->tgids);
 	free(probes);
@@ -86,10 +92,10 @@ static bool is_asked_for(const struct allocator_probes *probes, const char *path
 	return strncmp(base_name(path), probes->object, length) == 0 && strchr(".-", base_name(path)[length]); /* also the end */
 }
 
-static int attach(struct allocator_probes *probes, uint32_t tgid, const struct object *object, const struct allocators *allocators)
+static int attach(struct allocator_probes *probes, uint32_t tgid, const struct object *object, const char *path,
+		  const struct allocators *allocators)
 {
 	struct alloc_probe list[ALLOCATORS_MAX];
-	char path[PATH_BYTES];
 	struct diag diag = { 0 };
 	int err;
 
@@ -97,7 +103,10 @@ static int attach(struct allocator_probes *probes, uint32_t tgid, const struct o
 		list[i] = (struct alloc_probe){ .entry_off = allocators->functions[i].entry_off,
 						.probe_off = allocators->functions[i].probe_off,
 						.call = allocators->functions[i].call };
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_fd(object->elf));
+	if (probes->is_counting) {
+		probes->nr_counted += !alloc_programs_count(probes->programs, path, tgid, list, allocators->nr);
+		return 0;
+	}
 	err = alloc_programs_attach(probes->programs, path, tgid, list, allocators->nr, &diag);
 	if (err == -EPERM || err == -EOPNOTSUPP || err == -ENOMEM)
 		return diag_errno(probes->diag, -err, "%s", diag.text);
@@ -112,10 +121,33 @@ static int attach(struct allocator_probes *probes, uint32_t tgid, const struct o
 	return 0;
 }
 
-/* One key for both; a collision would only leave a file out, and its keys are random numbers to begin with. */
-static uint64_t key_of(uint64_t serial, uint32_t tgid)
+/* One key for all; a collision would only leave a file out. */
+static uint64_t key_of(uint64_t first, uint64_t second, uint32_t tgid)
 {
-	return serial * 0x9e3779b97f4a7c15ULL ^ tgid;
+	const uint64_t words[] = { first, second, tgid };
+
+	return hash_bytes(words, sizeof(words), 0);
+}
+
+/* The file that the process has mapped there, even if another one with the same build id is known already. Where that cannot be told: the
+ * one that is known. 0; 1: it has been probed; -ENOMEM. */
+static int find_file(struct allocator_probes *probes, uint32_t tgid, const struct object *object, const struct process_mapping *mapping,
+		     char path[PATH_BYTES])
+{
+	struct stat status;
+	uint64_t key;
+
+	if (mapping)
+		snprintf(path, PATH_BYTES, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, tgid, mapping->start_pc, mapping->end_pc);
+	if (!mapping || stat(path, &status)) {
+		snprintf(path, PATH_BYTES, "/proc/self/fd/%d", elf_file_fd(object->elf));
+		if (fstat(elf_file_fd(object->elf), &status))
+			return 1;
+	}
+	key = key_of(status.st_dev, status.st_ino, probes->is_of_all ? 0 : tgid);
+	if (u64_map_find(&probes->probed, key))
+		return 1;
+	return probes->is_counting ? 0 : u64_map_add(&probes->probed, key, 0);
 }
 
 /* Once it is known which runtimes the file has. */
@@ -135,11 +167,12 @@ static int note_own_heaps(struct allocator_probes *probes, uint32_t number, cons
 	return u64_map_add(&probes->noted, object->serial, 0);
 }
 
-static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t number)
+/* `mapping` NULL: it is not mapped yet. */
+static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t number, const struct process_mapping *mapping)
 {
 	const struct object *object = object_table_at(process_table_objects(engine_processes(probes->engine)), number);
-	uint32_t of = probes->is_of_all ? 0 : tgid;
-	uint64_t key = key_of(object->serial, of);
+	uint64_t key = key_of(object->serial, mapping ? mapping->start_pc : 0, tgid);
+	char path[PATH_BYTES];
 	struct allocators allocators;
 	struct diag diag = { 0 };
 	int err;
@@ -151,12 +184,15 @@ static int look_at(struct allocator_probes *probes, uint32_t tgid, uint32_t numb
 	err = parser_allocators(probes->engine->parser, number, object->elf, &diag, &allocators);
 	if (err == -EINPROGRESS)
 		return 0; /* asked again */
-	if (u64_map_add(&probes->looked_at, key, 0))
+	if (!probes->is_counting && u64_map_add(&probes->looked_at, key, 0))
 		return -ENOMEM;
-	if (err)
+	if (err && !probes->is_counting)
 		account_note(probes->engine->account, "whether %s has an allocator is not known: %s", object->path,
 			     diag.text[0] ? diag.text : strerror(-err));
-	return err || !allocators.nr ? 0 : attach(probes, of, object, &allocators);
+	if (err || !allocators.nr)
+		return 0;
+	err = find_file(probes, tgid, object, mapping, path);
+	return err ? err < 0 ? err : 0 : attach(probes, probes->is_of_all ? 0 : tgid, object, path, &allocators);
 }
 
 /* The file that execvp(3) would run. False: none. */
@@ -180,7 +216,7 @@ static int expect_file(struct allocator_probes *probes, const char *path)
 	char whole[PATH_MAX];
 	uint32_t object = realpath(path, whole) ? tracker_expect(probes->engine->tracker, whole) : OBJECT_NONE;
 
-	return object == OBJECT_NONE ? 0 : look_at(probes, probes->tgids[probes->nr_tgids - 1], object);
+	return object == OBJECT_NONE ? 0 : look_at(probes, probes->tgids[probes->nr_tgids - 1], object, NULL);
 }
 
 int allocator_probes_expect(struct allocator_probes *probes, char *const *command, struct diag *diag)
@@ -216,7 +252,7 @@ static int look_at_process(void *arg, uint32_t tgid, uint32_t generation, const 
 		return 0;
 	for (uint32_t i = 0; !err && i < nr; i++) {
 		if (mappings[i].object != OBJECT_NONE)
-			err = look_at(probes, tgid, mappings[i].object);
+			err = look_at(probes, tgid, mappings[i].object, &mappings[i]);
 	}
 	return err;
 }
@@ -229,6 +265,19 @@ int allocator_probes_look(struct allocator_probes *probes, struct diag *diag)
 	err = process_table_living(engine_processes(probes->engine), look_at_process, probes);
 	probes->has_started = true;
 	return err;
+}
+
+int allocator_probes_count(struct allocator_probes *probes, struct diag *diag)
+{
+	int err;
+
+	if (probes->is_of_all)
+		return -ENODATA; /* others would be counted, too */
+	probes->diag = diag;
+	probes->is_counting = true;
+	err = process_table_living(engine_processes(probes->engine), look_at_process, probes);
+	probes->is_counting = false;
+	return err ? err : probes->nr_counted ? 0 : -ENODATA;
 }
 
 uint32_t allocator_probes_nr(const struct allocator_probes *probes)

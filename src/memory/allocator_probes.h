@@ -28,4 +28,7 @@ void allocator_probes_free(struct allocator_probes *probes); /* takes NULL */
 MUST_CHECK int allocator_probes_expect(struct allocator_probes *probes, char *const *command, struct diag *diag);
 /* Probes what has been mapped since the last call. 0, -ENOMEM; -EPERM, -EOPNOTSUPP; other failures are noted in the account. */
 MUST_CHECK int allocator_probes_look(struct allocator_probes *probes, struct diag *diag);
+/* Lets the calls of all that is mapped now be counted, until alloc_programs_end_count. Before allocator_probes_look. 0; -ENODATA: there is
+ * nothing to count; or as allocator_probes_look. */
+MUST_CHECK int allocator_probes_count(struct allocator_probes *probes, struct diag *diag);
 uint32_t allocator_probes_nr(const struct allocator_probes *probes); /* files with an allocator that are probed, once per process */

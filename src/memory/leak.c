@@ -14,6 +14,7 @@
 #include "engine/measurement.h"
 #include "memory/allocator_probes.h"
 #include "memory/comms.h"
+#include "memory/forecast.h"
 #include "memory/heap_profile.h"
 #include "memory/memory.h"
 #include "memory/suspects.h"
@@ -192,10 +193,31 @@ static void note_no_allocator(const struct measurement *measurement)
 		account_note(measurement->parts.account, "no allocator was found in the process: its malloc has no symbol, or it has none");
 }
 
+/* The caller is told what will happen, and may refuse. A command has not begun yet: there is nothing to count. */
+static int forecast(struct measurement *measurement, struct diag *diag)
+{
+	const struct sonde_session_options *o = measurement->parts.options;
+	struct leak *leak = leak_of(measurement);
+	struct sonde_expected expected = { .size = sizeof(expected) };
+	struct forecast made;
+	int err;
+
+	if (!o->expected || leak->command_tgid)
+		return 0;
+	err = forecast_make(leak->probes, leak->programs, leak->tgids, leak->nr_tgids, diag, &made);
+	if (err)
+		return err == -ENODATA ? 0 : err;
+	expected.calls_per_s = made.calls_per_s;
+	expected.slow_down = made.slow_down;
+	expected.is_least = made.is_least;
+	err = o->expected(o->arg, &expected);
+	return err ? diag_errno(diag, ECANCELED, "nothing was attached") : 0;
+}
+
 static int start(struct measurement *measurement, struct diag *diag, uint64_t *ret_start_ns)
 {
 	struct leak *leak = leak_of(measurement);
-	int err = allocator_probes_look(leak->probes, diag);
+	int err = forecast(measurement, diag) ?: allocator_probes_look(leak->probes, diag);
 
 	*ret_start_ns = leak->looked_ns = leak->begin_ns = clock_ns();
 	read_names(leak, *ret_start_ns);

@@ -46,7 +46,8 @@ static int set_programs(struct alloc_bpf *skeleton, enum uprobe_way way, struct 
 	bpf_program__set_autoload(skeleton->progs.on_alloc_session, is_session);
 	bpf_program__set_autoload(skeleton->progs.on_alloc_entry, !is_session);
 	bpf_program__set_autoload(skeleton->progs.on_alloc_return, !is_session);
-	return trigger_set_program(&trigger, skeleton->progs.on_alloc_session, diag)
+	return trigger_set_program(&trigger, skeleton->progs.on_alloc_count, diag)
+		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_session, diag)
 		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_entry, diag)
 		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_return, diag)
 		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_stack, diag);
@@ -229,6 +230,32 @@ void alloc_programs_detach(struct alloc_programs *programs)
 		bpf_link__destroy(programs->attached[i].link);
 	}
 	programs->nr_attached = 0;
+}
+
+int alloc_programs_count(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr)
+{
+	uint64_t offs[MAX_PROBES], cookies[MAX_PROBES];
+	struct uprobe_points points = { .path = path, .tgid = tgid, .offs = offs, .cookies = cookies };
+
+	for (uint32_t i = 0; i < nr && i < MAX_PROBES; i++) {
+		offs[points.nr] = probes[i].probe_off;
+		cookies[points.nr++] = probes[i].call;
+	}
+	return attach(programs, programs->skeleton->progs.on_alloc_count, &points);
+}
+
+/* Nothing else is attached while calls are counted. */
+void alloc_programs_end_count(struct alloc_programs *programs)
+{
+	alloc_programs_detach(programs);
+}
+
+uint64_t alloc_programs_nr_calls(const struct alloc_programs *programs)
+{
+	struct sonde_alloc_counters counters;
+
+	alloc_programs_counters(programs, &counters);
+	return counters.counted;
 }
 
 /* The field is cleared by a plain update of the whole value: the count that is lost meanwhile, if any, only allows one more. */

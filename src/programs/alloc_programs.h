@@ -34,6 +34,12 @@ MUST_CHECK int alloc_programs_attach(struct alloc_programs *programs, const char
 				     uint32_t nr, struct diag *diag);
 void alloc_programs_detach(struct alloc_programs *programs); /* from all; blocks stay */
 
+/* Probes them so that their calls are only counted, until alloc_programs_end_count. As alloc_programs_attach; not for all processes. */
+MUST_CHECK int alloc_programs_count(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes,
+				    uint32_t nr);
+void alloc_programs_end_count(struct alloc_programs *programs);
+uint64_t alloc_programs_nr_calls(const struct alloc_programs *programs); /* that were counted so far */
+
 /* True if config.held_tgid was stopped since the last call: it is to get SIGCONT, once what is mapped was read. */
 bool alloc_programs_take_hold(const struct alloc_programs *programs);
 

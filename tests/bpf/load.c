@@ -260,6 +260,7 @@ static bool check_allocators(enum trigger_kind kind)
 		bpf_program__set_autoload(skeleton->progs.on_alloc_return, !is_session);
 		good = !bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) &&
 		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_session, NULL) &&
+		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_count, NULL) &&
 		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_entry, NULL) &&
 		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_return, NULL) &&
 		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_stack, NULL) &&

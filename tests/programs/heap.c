@@ -307,6 +307,33 @@ static void loads(void)
 		give(123);
 }
 
+static void *(*second_malloc)(size_t bytes);
+
+/* Another C library beside the program's own: a file and a namespace of its own. */
+static void load_second(void)
+{
+	void *library = getenv("HEAP_LIBC") ? dlmopen(LM_ID_NEWLM, getenv("HEAP_LIBC"), RTLD_NOW) : NULL;
+
+	second_malloc = library ? (void *(*)(size_t bytes))dlsym(library, "malloc") : NULL;
+}
+
+static NOINLINE void ask_second(void)
+{
+	for (int i = 0; i < 7; i++) {
+		void *volatile block = second_malloc(123);
+
+		KEEP(block);
+	}
+}
+
+static void second(void)
+{
+	if (!second_malloc)
+		_exit(1);
+	ask_second();
+	say("live ask_second 7 861\n");
+}
+
 static NOINLINE void before_exec(void)
 {
 	void *volatile block = malloc(4000);
@@ -399,7 +426,7 @@ static void play(const char *scene, char **argv)
 		void (*play)(void);
 	} scenes[] = { { "plain", plain }, { "kinds", kinds }, { "reallocs", reallocs }, { "stress", stress },
 		       { "signals", signals }, { "forks", forks }, { "ends", ends }, { "frees_old", frees_old },
-		       { "loads", loads }, { "many", many }, { "regions", regions } };
+		       { "loads", loads }, { "many", many }, { "regions", regions }, { "second", second } };
 
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
 		if (!strcmp(scene, scenes[i].name))
@@ -448,6 +475,7 @@ int main(int argc, char **argv)
 		nr_pairs = atol(getenv("HEAP_PAIRS"));
 	for (int i = 0; i < 50; i++)
 		old[i] = malloc(100);
+	load_second();
 	if (getenv("HEAP_LOSES_FIRST_THREAD") && !pthread_create(&thread, NULL, play_lines, argv)) {
 		say("pid %d\nready\n", getpid());
 		pthread_exit(NULL);

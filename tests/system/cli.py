@@ -15,7 +15,7 @@ from harness import SONDE, check, check_equal, find_tool, need_bpf, run, run_tes
 
 DOUBLE = os.path.abspath(os.environ.get("SONDE_DOUBLE", os.path.join(os.path.dirname(SONDE), "tests", "system", "sonde-double")))
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-VERBS = ("profile", "offcpu", "wall", "show", "diff", "convert", "stat", "doctor")
+VERBS = ("profile", "offcpu", "wall", "leak", "alloc", "show", "diff", "convert", "stat", "doctor")
 ESCAPE = "\033"
 
 
@@ -470,7 +470,7 @@ def doctor_here():
 	report, states, verbs = doctor_json([SONDE], 0)
 	check_equal(verbs["profile"]["verdict"], "works", report)
 	check_equal(verbs["profile"]["fix"], "", "a fix for what works")
-	check_equal({verb: verbs[verb]["verdict"] for verb in verbs}, dict.fromkeys(("profile", "offcpu", "wall", "runq", "stat", "doctor"), "works"), "verdicts")
+	check_equal({verb: verbs[verb]["verdict"] for verb in verbs}, dict.fromkeys(("profile", "offcpu", "wall", "runq", "leak", "alloc", "stat", "doctor"), "works"), "verdicts")
 	for name in ("kernel.btf", "program.perf_event", "program.tp_btf", "program.raw_tracepoint", "map.hash", "map.array", "map.array_of_maps", "map.ringbuf",
 			"program.sched_switch", "program.iter_task", "map.task_storage", "kernel.sched_info", "map.percpu_array", "map.large", "helper.bpf_get_stack", "helper.bpf_ringbuf_output", "helper.bpf_probe_read_user",
 			"event.cpu_clock", "event.attach", "event.sideband", "capability.bpf", "capability.perfmon", "access.kallsyms"):
@@ -492,8 +492,8 @@ def doctor_as_nobody():
 	prefix = as_nobody()
 	_, states, verbs = doctor_json(prefix, 3)
 	check_equal(verbs["profile"]["verdict"], "not-permitted", verbs)
-	check_equal({verb: verbs[verb]["verdict"] for verb in ("offcpu", "wall", "runq", "stat")},
-		{"offcpu": "not-permitted", "wall": "not-permitted", "runq": "not-permitted", "stat": "works-with-less"}, "the other verbs")
+	check_equal({verb: verbs[verb]["verdict"] for verb in ("offcpu", "wall", "runq", "leak", "alloc", "stat")},
+		{"offcpu": "not-permitted", "wall": "not-permitted", "runq": "not-permitted", "leak": "not-permitted", "alloc": "not-permitted", "stat": "works-with-less"}, "the other verbs")
 	check("map.ringbuf" in [missing["check"] for missing in verbs["profile"]["missing"] if missing["weight"] == "must"], str(verbs))
 	for name in ("program.perf_event", "map.large", "event.cpu_clock", "capability.bpf", "access.processes", "access.map_files"):
 		check_equal(states[name], "denied", name)

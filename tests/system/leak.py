@@ -3,23 +3,25 @@
 """sonde leak: what is outstanding is exactly what the program says that it did not free (tests/programs/heap.c), by the function that asked
 for it, however blocks come and go."""
 import os
+import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (Background, CFLAGS, PROGRAMS, SOURCES, build, build_library, building, check, compile_one, is_older, load_json, need_bpf, run_tests, # noqa: E402
+from harness import (Background, CFLAGS, PROGRAMS, SONDE, SOURCES, build, build_library, building, check, compile_one, is_older, load_json, need_bpf, run_tests, skip, # noqa: E402
 	scratch, sonde, test)
 
 
 class Heap:
 	"""The program, to be told what to do. `live`: function -> (blocks, bytes) that it did not free, as far as it said."""
 
-	def __init__(self, path, *args, env=None):
+	def __init__(self, path, *args, env=None, root=None):
 		self.process = subprocess.Popen([path, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
-			env={**os.environ, **(env or {})})
+			env={**os.environ, **(env or {})}, preexec_fn=(lambda: os.chroot(root)) if root else None)
 		self.live = {}
 		self.read_to("ready")
 
@@ -161,6 +163,45 @@ def first_thread_ended():
 	return exactly("plain", env={"HEAP_LOSES_FIRST_THREAD": "1"})[0]
 
 
+def libraries_of(program):
+	"""Path of each library that the program maps, with the dynamic linker."""
+	return re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", program], stdout=subprocess.PIPE, check=True, text=True).stdout)
+
+
+@test
+def in_a_chroot():
+	"""A program in another root, with a C library of its own."""
+	need_bpf()
+	root = scratch("root")
+	for path in (build("heap"), *libraries_of(build("heap"))):
+		to = root + ("/heap" if path == build("heap") else path)
+		os.makedirs(os.path.dirname(to), exist_ok=True)
+		shutil.copy(path, to)
+	with Heap("/heap", root=root) as heap:
+		report, said = watch(heap, "plain", "kinds")
+		found = outstanding(report)
+		check(found == heap.live, lambda: "found %s, true %s\n%s" % (found, heap.live, said))
+	return "%d functions" % len(found)
+
+
+@test
+def two_c_libraries():
+	"""Two in one process, in files and namespaces of their own."""
+	library = shutil.copy(next(path for path in libraries_of(build("heap")) if "/libc.so" in path), scratch("libc-second.so.6"))
+	return exactly("plain", "second", env={"HEAP_LIBC": library})[0]
+
+
+@test
+def heaps_of_runtimes():
+	"""Of a runtime with a heap of its own sonde says that it does not use malloc, and what helps."""
+	need_bpf()
+	if not shutil.which("java"):
+		skip("no java")
+	said = sonde("leak", "-o", scratch("java.json"), "--", "java", "-version", want=0).err
+	check("Java's heap does not use malloc" in said and "jcmd" in said, said)
+	return "Java"
+
+
 @test
 def library_loaded_later():
 	"""An allocator that is loaded while sonde runs is probed; a note says that its earlier blocks are not known."""
@@ -237,6 +278,48 @@ def lines_of_the_source():
 	hidden = sonde("leak", "--source", "1", "--older-than", "0", "--", program, want=0)
 	check(os.getuid() or ("malloc(77)" not in hidden.out and "[no source: it is not for everybody to read]" in hidden.out), lambda: str(hidden))
 	return "3 lines"
+
+
+def in_terminal(answer, *args):
+	"""sonde on a terminal, where `answer` is typed when it asks. What it wrote, and its exit code."""
+	pid, terminal = pty.fork()
+	if not pid:
+		os.execv(SONDE, [SONDE, *map(str, args)])
+	text, asked = b"", False
+	while True:
+		try:
+			got = os.read(terminal, 4096)
+		except OSError: # its end
+			break
+		if not got:
+			break
+		text += got
+		if not asked and b"Go on? [y/N] " in text:
+			asked = True
+			os.write(terminal, answer)
+	os.close(terminal)
+	return text.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), asked
+
+
+@test
+def forecast():
+	"""What it will cost is said before anything is probed; on a terminal sonde asks, and does nothing without a yes."""
+	need_bpf()
+	expected = re.compile(r"about \d+ calls of allocators a second: expected to need (at least )?\d+\.\d times as much CPU time")
+	with Heap(build("heap"), env={"HEAP_PAIRS": "2000000000"}) as heap:
+		heap.process.stdin.write(b"stress\n")
+		said = sonde("leak", "-p", heap.pid, "1", "1", want=0)
+		check(expected.search(said.err) and said.err.index("calls of") < said.err.index("Attaching"), lambda: str(said))
+		text, code, asked = in_terminal(b"n\n", "leak", "-p", heap.pid, "1", "1")
+		check(asked and code == 1 and "nothing was attached" in text and "Attaching" not in text, lambda: "%d: %s" % (code, text))
+		text, code, asked = in_terminal(b"y\n", "leak", "-p", heap.pid, "1", "1")
+		check(asked and code == 0 and "Attaching" in text, lambda: "%d: %s" % (code, text))
+		text, code, asked = in_terminal(b"", "alloc", "--yes", "-p", heap.pid, "1", "1")
+		check(not asked and code == 0 and expected.search(text), lambda: "%d: %s" % (code, text))
+	with Heap(build("heap")) as heap: # it waits
+		quiet = sonde("leak", "-p", heap.pid, "1", "1", want=0)
+		check("calls of" not in quiet.err, lambda: str(quiet))
+	return expected.search(said.err).group(0)
 
 
 @test

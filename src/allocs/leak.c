@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "cli/heap_options.h"
+#include "allocs/heap_options.h"
 #include "cli/verbs.h"
 
 #define DEFAULT_INTERVAL_S 5
@@ -51,6 +51,7 @@ static const struct option_spec options[] = {
 
 	TARGET_OPTIONS_IDS(struct leak_arguments, heap.recording.targets),
 	HEAP_CHILDREN_OPTION(struct leak_arguments, heap),
+	HEAP_YES_OPTION(struct leak_arguments, heap),
 
 	HEAP_TOP_OPTION(struct leak_arguments, heap),
 	{ .name = "all", .kind = OPTION_FLAG, FIELD(each), .help = "also the address and size of each block" },

@@ -2,7 +2,7 @@
 /* sonde alloc: who allocates memory. */
 #include <errno.h>
 
-#include "cli/heap_options.h"
+#include "allocs/heap_options.h"
 #include "cli/verbs.h"
 
 struct alloc_arguments {
@@ -35,6 +35,7 @@ static const struct option_spec options[] = {
 
 	TARGET_OPTIONS(struct alloc_arguments, heap.recording.targets),
 	HEAP_CHILDREN_OPTION(struct alloc_arguments, heap),
+	HEAP_YES_OPTION(struct alloc_arguments, heap),
 
 	HEAP_TOP_OPTION(struct alloc_arguments, heap),
 	{ .name = "histograms", .kind = OPTION_FLAG, FIELD(histograms), .help = "the sizes and lifetimes of each stack, too" },

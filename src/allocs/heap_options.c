@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/heap_options.h"
+#include "allocs/heap_options.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -50,6 +50,10 @@ struct heap_options {
 	{ .name = "children", .kind = OPTION_FLAG, .offset = offsetof(type, field.children), \
 	  .help = "also the processes that the command starts. All processes that map the allocator's file are slowed down then" }
 
+#define HEAP_YES_OPTION(type, field) \
+	{ .name = "yes", .kind = OPTION_FLAG, .offset = offsetof(type, field.recording.yes), \
+	  .help = "do not ask: on a terminal, sonde asks before it makes a process more than twice as slow" }
+
 #define HEAP_TOP_OPTION(type, field) \
 	{ .group = "How it is shown", \
 	  .name = "top", \

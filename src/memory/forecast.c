@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/forecast.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/small_file.h"
+
+#define STEP_NS (10 * NS_PER_MS)
+#define ENOUGH_NS (10 * NS_PER_MS) /* of CPU time */
+#define MAX_STEPS 20               /* of a process that uses none */
+#define TRIAL_CALLS 2000
+#define TRIALS 5
+/* What a call costs, in counted calls: of malloc and free with all that is done, measured by the loop of docs/internals/memory.md. */
+#define COST_OF_CALL 3.1
+#define LEAST_PART 0.1 /* of a counted call: calls closer to each other cannot be told from the counting */
+
+/* A function of ours to be probed: its first instruction is one that the kernel need not execute. */
+__attribute__((naked, noinline, used)) static void probed_function(void)
+{
+	__asm__("nop\n\tret");
+}
+
+/* Where it is in our file; 0: not known. */
+static uint64_t own_file_off(void)
+{
+	uint64_t pc = (uint64_t)(uintptr_t)probed_function, start, end, off;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t found = 0;
+	char line[512];
+
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &off) == 3 && pc >= start && pc < end)
+			found = pc - start + off;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* What counting costs a call on this machine now, in ns: the least of some trials. 0: not known. */
+static double counting_ns(struct alloc_programs *programs)
+{
+	uint64_t least_ns = UINT64_MAX, off = own_file_off();
+	const struct alloc_probe probe = { .entry_off = off, .probe_off = off, .call = SONDE_ALLOC_MALLOC };
+
+	if (!off || alloc_programs_count(programs, "/proc/self/exe", (uint32_t)getpid(), &probe, 1))
+		return 0;
+	for (int trial = 0; trial < TRIALS; trial++) {
+		uint64_t start_ns = clock_ns(), took_ns;
+
+		for (int i = 0; i < TRIAL_CALLS; i++)
+			probed_function();
+		took_ns = clock_ns() - start_ns;
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
+	}
+	alloc_programs_end_count(programs);
+	return (double)least_ns / TRIAL_CALLS;
+}
+
+/* CPU time of all threads of the processes; those that have ended have none. */
+static uint64_t cpu_time_ns(const uint32_t *tgids, uint32_t nr)
+{
+	uint64_t sum_ns = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct timespec time;
+		clockid_t clock;
+
+		if (!clock_getcpuclockid((pid_t)tgids[i], &clock) && !clock_gettime(clock, &time))
+			sum_ns += (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+	}
+	return sum_ns;
+}
+
+int forecast_make(struct allocator_probes *probes, struct alloc_programs *programs, const uint32_t *tgids, uint32_t nr_tgids,
+		  struct diag *diag, struct forecast *ret_forecast)
+{
+	double cost_ns = counting_ns(programs), own_ns, call_ns;
+	uint64_t before_ns, used_ns = 0, start_ns, took_ns, calls;
+	struct forecast forecast = { .slow_down = 1 };
+	int err = cost_ns > 0 ? allocator_probes_count(probes, diag) : -ENODATA;
+
+	if (err)
+		return err;
+	calls = alloc_programs_nr_calls(programs);
+	before_ns = cpu_time_ns(tgids, nr_tgids);
+	start_ns = clock_ns();
+	for (int i = 0; i < MAX_STEPS && used_ns < ENOUGH_NS; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = STEP_NS }, NULL);
+		used_ns = cpu_time_ns(tgids, nr_tgids) - before_ns;
+	}
+	calls = alloc_programs_nr_calls(programs) - calls;
+	took_ns = clock_ns() - start_ns;
+	alloc_programs_end_count(programs);
+	if (used_ns > (uint64_t)1 << 62) /* one has ended */
+		return -ENODATA;
+	if (calls) {
+		call_ns = (double)used_ns / (double)calls;
+		own_ns = call_ns - cost_ns;
+		forecast.is_least = own_ns < cost_ns * LEAST_PART;
+		own_ns = forecast.is_least ? cost_ns * LEAST_PART : own_ns;
+		forecast.slow_down = 1 + COST_OF_CALL * cost_ns / own_ns;
+		forecast.calls_per_s = (double)used_ns / (double)took_ns * (double)NS_PER_S / own_ns;
+	}
+	*ret_forecast = forecast;
+	return 0;
+}
