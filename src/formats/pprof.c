@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes pprof's profile.proto, gzipped. Ids are the numbers of our entries + 1 (for locations, see inlines), and our string 0 is its empty
  * one. So no lookup is needed. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,13 +119,15 @@ static uint32_t program_of(const struct profile *profile, uint32_t stack)
 	return PROFILE_NONE;
 }
 
-/* The mapping of the program with most samples; PROFILE_NONE: there is none, or no memory to find it. */
-static uint32_t main_program(const struct profile *profile)
+/* Stores the mapping of the program with most samples; PROFILE_NONE: there is none. 0 or -ENOMEM. */
+static int main_program(const struct profile *profile, uint32_t *ret_mapping)
 {
 	CLEANUP(freep) uint64_t *counts = calloc((size_t)profile_nr_mappings(profile) + 1, sizeof(*counts));
 	uint32_t most = PROFILE_NONE, value = profile_shown_value(profile);
 
-	for (uint32_t i = 0; counts && i < profile_nr_samples(profile); i++) {
+	if (!counts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile_nr_samples(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 		uint32_t program = program_of(profile, sample->user_stack);
 
@@ -134,15 +137,19 @@ static uint32_t main_program(const struct profile *profile)
 		if (most == PROFILE_NONE || counts[program] > counts[most])
 			most = program;
 	}
-	return most;
+	*ret_mapping = most;
+	return 0;
 }
 
 /* pprof's reports name the first mapping as the profiled program. */
-static void write_mappings(struct pprof *pprof)
+static int write_mappings(struct pprof *pprof)
 {
 	struct profile_mapping kernel = { .start_pc = PROFILE_KERNEL_KADDR, .end_pc = UINT64_MAX };
-	uint32_t nr_mappings = profile_nr_mappings(pprof->profile), first = main_program(pprof->profile);
+	uint32_t nr_mappings = profile_nr_mappings(pprof->profile), first;
+	int err = main_program(pprof->profile, &first);
 
+	if (err)
+		return err;
 	kernel.path = add_string(pprof, KERNEL_NAME);
 	if (first != PROFILE_NONE)
 		write_mapping(pprof, first + 1, profile_mapping_at(pprof->profile, first));
@@ -151,6 +158,7 @@ static void write_mappings(struct pprof *pprof)
 			write_mapping(pprof, i + 1, profile_mapping_at(pprof->profile, i));
 	}
 	write_mapping(pprof, nr_mappings + 1, &kernel);
+	return 0;
 }
 
 /* 0: none. An address outside its mapping would make pprof's arithmetic wrap. Kernel frames always have the mapping, even without an
@@ -340,7 +348,9 @@ int write_pprof(const struct profile *profile, const struct export_options *opti
 		add_string(&pprof, profile_string_text(profile, i));
 	write_types(&pprof);
 	write_samples(&pprof);
-	write_mappings(&pprof);
+	err = write_mappings(&pprof);
+	if (err)
+		return err;
 	write_locations(&pprof);
 	write_functions(&pprof);
 	protobuf_u64(&pprof.message, PROFILE_TIME_NANOS, account->start_unix_ns);
