@@ -371,10 +371,19 @@ static int wait_on_all(struct sonde_session *session)
 }
 
 /* Runs until the measured part has ended. */
+/* What other processes did while the programs were loaded has filled the side-band's rings, which takes seconds on a busy machine. The
+ * command's own first records, its mappings, must find room there. */
+static int make_room(struct sonde_session *session)
+{
+	return session->measurement->needs_engine ? tracker_read(session->engine.tracker, &session->diag) : 0;
+}
+
 static int observe(struct sonde_session *session)
 {
 	int err = wait_on_all(session) ?: start(session);
 
+	if (!err && session->command)
+		err = make_room(session);
 	if (!err && session->command) {
 		err = command_release(session->command, &session->diag);
 		if (err)

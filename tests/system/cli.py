@@ -470,7 +470,7 @@ def doctor_here():
 	report, states, verbs = doctor_json([SONDE], 0)
 	check_equal(verbs["profile"]["verdict"], "works", report)
 	check_equal(verbs["profile"]["fix"], "", "a fix for what works")
-	check_equal({verb: verbs[verb]["verdict"] for verb in verbs}, dict.fromkeys(("profile", "offcpu", "wall", "runq", "leak", "alloc", "stat", "doctor"), "works"), "verdicts")
+	check_equal({verb: verbs[verb]["verdict"] for verb in verbs}, dict.fromkeys(("profile", "offcpu", "wall", "runq", "leak", "alloc", "files", "io", "trace", "stat", "doctor"), "works"), "verdicts")
 	for name in ("kernel.btf", "program.perf_event", "program.tp_btf", "program.raw_tracepoint", "map.hash", "map.array", "map.array_of_maps", "map.ringbuf",
 			"program.sched_switch", "program.iter_task", "map.task_storage", "kernel.sched_info", "map.percpu_array", "map.large", "helper.bpf_get_stack", "helper.bpf_ringbuf_output", "helper.bpf_probe_read_user",
 			"event.cpu_clock", "event.attach", "event.sideband", "capability.bpf", "capability.perfmon", "access.kallsyms"):
