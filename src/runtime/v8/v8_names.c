@@ -12,6 +12,7 @@
 
 #define PC_MASK ((1ULL << 48) - 1)
 #define SHARED_DATA 8        /* SharedFunctionInfo: its code */
+#define EXACT_VERSIONS 4     /* of the table: in Node 24 and 26 some positions in optimized code are those of a loop's head */
 #define SCOPE_WORDS 12       /* of a ScopeInfo behind its local variables */
 #define MAX_INLINED_LOCALS 75 /* ScopeInfo: more names are in a table of their own */
 #define MAX_LOCALS (1 << 16)
@@ -201,6 +202,8 @@ static int describe_code(const struct v8_heap *heap, const struct sonde_runtime_
 
 		err = v8_code_inlined(heap, &code, off, function->level, &shared, &position);
 		function->has_caller = !err && shared;
+		if (heap->process->layout.version >= EXACT_VERSIONS)
+			position = -1;
 	}
 	return err ? err : describe_shared(heap, shared ? shared : frame->code, position, function);
 }
