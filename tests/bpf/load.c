@@ -14,7 +14,6 @@
 #include "abi/probe.h"
 #include "abi/io.h"
 #include "abi/opens.h"
-#include "abi/probe.h"
 #include "abi/runq.h"
 #include "abi/runtime_list.h"
 #include "base/cpus.h"
