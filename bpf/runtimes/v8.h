@@ -15,6 +15,7 @@
 #define V8_SMI_SHIFT 32
 #define V8_REG_DI 5 /* DWARF number: the function at a function's first instruction */
 #define V8_MAX_PROLOGUE 64
+#define V8_MARKERS_END 128 /* of kinds of frames, times two: 26 has 42 of them (src/execution/frames.h) */
 #define V8_BASELINE_PROLOGUE 40 /* bytes at least up to the instruction behind the call that makes the frame */
 
 static __always_inline int v8_torn(struct walk *w, struct runtime_walk *r)
@@ -162,6 +163,8 @@ static __always_inline int v8_push_frame(struct walk *w, struct runtime_walk *r,
 	}
 	if (!function && context == v->wasm_marker)
 		return v8_push(w, r, 0, SONDE_V8_WASM, 0, 0);
+	if (!has_code && (context & SONDE_V8_TAG ? !v8_is_pointer(context) : context >= V8_MARKERS_END))
+		return v8_torn(w, r); /* another compiler's code, which may keep anything in rbp */
 	if (!has_code)
 		return WALK_GOES_ON; /* the native frame says as much */
 	return v8_push_code(w, r, v, code, function, pc);
