@@ -15,7 +15,7 @@
 #define V8_SMI_SHIFT 32
 #define V8_REG_DI 5 /* DWARF number: the function at a function's first instruction */
 #define V8_MAX_PROLOGUE 64
-#define V8_MARKERS_END 128 /* of kinds of frames, times two: 26 has 42 of them (src/execution/frames.h) */
+#define V8_MARKERS_END 128 /* of kinds of frames, times two: 26 has 42 of them (execution/frames.h) */
 #define V8_BASELINE_PROLOGUE 40 /* bytes at least up to the instruction behind the call that makes the frame */
 
 static __always_inline int v8_torn(struct walk *w, struct runtime_walk *r)

@@ -16,7 +16,7 @@
 #define IDLE 1U
 #define NODE_ID(node) ((uint64_t)(node) + 1) /* V8 numbers from 1 */
 
-struct v8 {
+struct cpu_profile {
 	struct json json;
 	const struct profile *profile;
 	struct frame_list frames; /* numbers after its own: (root), (idle), then the tracks */
@@ -32,75 +32,78 @@ struct v8 {
 	int64_t written_us; /* start of the last entry on the time line */
 };
 
-static int add_nodes(struct v8 *v8)
+static int add_nodes(struct cpu_profile *cpu)
 {
-	uint32_t root_frame = v8->frames.nr_entries, nr_samples = profile_nr_samples(v8->profile);
+	uint32_t root_frame = cpu->frames.nr_entries, nr_samples = profile_nr_samples(cpu->profile);
 	int err = 0;
 
-	v8->leaf = malloc(((size_t)nr_samples + 1) * sizeof(*v8->leaf));
-	if (!v8->leaf || call_nodes_add(&v8->nodes, PROFILE_NONE, root_frame) != ROOT ||
-	    call_nodes_add(&v8->nodes, ROOT, root_frame + 1) != IDLE)
+	cpu->leaf = malloc(((size_t)nr_samples + 1) * sizeof(*cpu->leaf));
+	if (!cpu->leaf || call_nodes_add(&cpu->nodes, PROFILE_NONE, root_frame) != ROOT ||
+	    call_nodes_add(&cpu->nodes, ROOT, root_frame + 1) != IDLE)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < v8->tracks.nr && !err; i++) {
-		const struct track *track = &v8->tracks.all[i];
-		uint32_t node = call_nodes_add(&v8->nodes, ROOT, root_frame + 2 + i);
+	for (uint32_t i = 0; i < cpu->tracks.nr && !err; i++) {
+		const struct track *track = &cpu->tracks.all[i];
+		uint32_t node = call_nodes_add(&cpu->nodes, ROOT, root_frame + 2 + i);
 
 		if (node == PROFILE_NONE)
 			return -ENOMEM;
 		for (uint32_t j = track->first; j < track->first + track->nr && !err; j++)
-			err = call_nodes_add_sample(&v8->nodes, node, v8->profile, profile_sample_at(v8->profile, v8->tracks.samples[j]),
-						    v8->frames.of_location, &v8->leaf[j]);
+			err = call_nodes_add_sample(&cpu->nodes, node, cpu->profile,
+						    profile_sample_at(cpu->profile, cpu->tracks.samples[j]), cpu->frames.of_location,
+						    &cpu->leaf[j]);
 	}
 	return err;
 }
 
-static int count_hits(struct v8 *v8)
+static int count_hits(struct cpu_profile *cpu)
 {
-	v8->hits = calloc(v8->nodes.nr, sizeof(*v8->hits));
-	if (!v8->hits)
+	cpu->hits = calloc(cpu->nodes.nr, sizeof(*cpu->hits));
+	if (!cpu->hits)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < profile_nr_samples(v8->profile); i++) {
-		int64_t *hits = &v8->hits[v8->leaf[i]];
+	for (uint32_t i = 0; i < profile_nr_samples(cpu->profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(cpu->profile, cpu->tracks.samples[i]);
+		int64_t *hits = &cpu->hits[cpu->leaf[i]];
 
-		*hits = number_sum(*hits, profile_sample_at(v8->profile, v8->tracks.samples[i])->values[profile_shown_value(v8->profile)]);
+		*hits = number_sum(*hits, sample->values[profile_shown_value(cpu->profile)]);
 	}
 	return 0;
 }
 
-static int list_children(struct v8 *v8)
+static int list_children(struct cpu_profile *cpu)
 {
-	uint32_t nr = v8->nodes.nr;
+	uint32_t nr = cpu->nodes.nr;
 
-	v8->first_child = calloc((size_t)nr + 2, sizeof(*v8->first_child));
-	v8->children = calloc((size_t)nr, sizeof(*v8->children));
-	if (!v8->first_child || !v8->children)
+	cpu->first_child = calloc((size_t)nr + 2, sizeof(*cpu->first_child));
+	cpu->children = calloc((size_t)nr, sizeof(*cpu->children));
+	if (!cpu->first_child || !cpu->children)
 		return -ENOMEM;
 	for (uint32_t i = 1; i < nr; i++)
-		v8->first_child[v8->nodes.all[i].parent + 2]++;
+		cpu->first_child[cpu->nodes.all[i].parent + 2]++;
 	for (uint32_t i = 2; i < nr + 2; i++)
-		v8->first_child[i] += v8->first_child[i - 1];
+		cpu->first_child[i] += cpu->first_child[i - 1];
 	for (uint32_t i = 1; i < nr; i++)
-		v8->children[v8->first_child[v8->nodes.all[i].parent + 1]++] = i; /* this moves the start of each list to its final index */
+		/* this moves the start of each list to its final index */
+		cpu->children[cpu->first_child[cpu->nodes.all[i].parent + 1]++] = i;
 	return 0;
 }
 
-static int write_call_frame(struct v8 *v8, uint32_t frame)
+static int write_call_frame(struct cpu_profile *cpu, uint32_t frame)
 {
-	CLEANUP(buffer_done) struct buffer name = BUFFER_INIT(v8->json.buffer->max);
-	struct json json = { .buffer = &v8->call_frames };
+	CLEANUP(buffer_done) struct buffer name = BUFFER_INIT(cpu->json.buffer->max);
+	struct json json = { .buffer = &cpu->call_frames };
 	const char *file = "";
 	int64_t line = -1;
 
-	if (frame < v8->frames.nr_entries) {
-		const struct frame_entry *entry = &v8->frames.entries[frame];
+	if (frame < cpu->frames.nr_entries) {
+		const struct frame_entry *entry = &cpu->frames.entries[frame];
 
-		buffer_text(&name, frame_entry_name(v8->profile, entry));
-		file = frame_entry_file(v8->profile, entry);
-		line = (int64_t)profile_function_at(v8->profile, entry->function)->line - 1;
-	} else if (frame < v8->frames.nr_entries + 2) {
-		buffer_text(&name, frame == v8->frames.nr_entries ? "(root)" : "(idle)");
+		buffer_text(&name, frame_entry_name(cpu->profile, entry));
+		file = frame_entry_file(cpu->profile, entry);
+		line = (int64_t)profile_function_at(cpu->profile, entry->function)->line - 1;
+	} else if (frame < cpu->frames.nr_entries + 2) {
+		buffer_text(&name, frame == cpu->frames.nr_entries ? "(root)" : "(idle)");
 	} else {
-		track_name(v8->profile, &v8->tracks.all[frame - v8->frames.nr_entries - 2], &name);
+		track_name(cpu->profile, &cpu->tracks.all[frame - cpu->frames.nr_entries - 2], &name);
 	}
 	if (name.err)
 		return name.err;
@@ -116,54 +119,54 @@ static int write_call_frame(struct v8 *v8, uint32_t frame)
 	return 0;
 }
 
-static int write_call_frames(struct v8 *v8)
+static int write_call_frames(struct cpu_profile *cpu)
 {
-	uint32_t nr = v8->frames.nr_entries + 2 + v8->tracks.nr;
+	uint32_t nr = cpu->frames.nr_entries + 2 + cpu->tracks.nr;
 	int err = 0;
 
-	v8->ends = malloc(nr * sizeof(*v8->ends));
-	if (!v8->ends)
+	cpu->ends = malloc(nr * sizeof(*cpu->ends));
+	if (!cpu->ends)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr && !err; i++) {
-		err = write_call_frame(v8, i);
-		v8->ends[i] = v8->call_frames.size;
+		err = write_call_frame(cpu, i);
+		cpu->ends[i] = cpu->call_frames.size;
 	}
-	return err ? err : v8->call_frames.err;
+	return err ? err : cpu->call_frames.err;
 }
 
-static void write_node(struct v8 *v8, uint32_t node)
+static void write_node(struct cpu_profile *cpu, uint32_t node)
 {
-	struct json *json = &v8->json;
-	uint32_t frame = v8->nodes.all[node].frame;
-	size_t from = frame ? v8->ends[frame - 1] : 0;
+	struct json *json = &cpu->json;
+	uint32_t frame = cpu->nodes.all[node].frame;
+	size_t from = frame ? cpu->ends[frame - 1] : 0;
 
 	json_line(json);
 	json_open(json, '{');
 	json_key_u64(json, "id", NODE_ID(node));
 	json_key(json, "callFrame");
-	buffer_append(json->buffer, v8->call_frames.data + from, v8->ends[frame] - from);
+	buffer_append(json->buffer, cpu->call_frames.data + from, cpu->ends[frame] - from);
 	json->comma = true;
 	json_key(json, "hitCount");
-	json_fixed(json, v8->hits[node] > 0 ? v8->hits[node] : 0, 0);
-	if (v8->first_child[node] < v8->first_child[node + 1]) {
+	json_fixed(json, cpu->hits[node] > 0 ? cpu->hits[node] : 0, 0);
+	if (cpu->first_child[node] < cpu->first_child[node + 1]) {
 		json_key(json, "children");
 		json_open(json, '[');
-		for (uint32_t i = v8->first_child[node]; i < v8->first_child[node + 1]; i++)
-			json_u64(json, NODE_ID(v8->children[i]));
+		for (uint32_t i = cpu->first_child[node]; i < cpu->first_child[node + 1]; i++)
+			json_u64(json, NODE_ID(cpu->children[i]));
 		json_close(json, ']');
 	}
 	json_close(json, '}');
 }
 
-static struct timeline timeline_of(const struct v8 *v8)
+static struct timeline timeline_of(const struct cpu_profile *cpu)
 {
-	uint32_t shown = profile_shown_value(v8->profile);
+	uint32_t shown = profile_shown_value(cpu->profile);
 
 	return (struct timeline){
-		.scale = value_scale_of(v8->profile, shown),
-		.first_ns = first_time_ns(v8->profile),
+		.scale = value_scale_of(cpu->profile, shown),
+		.first_ns = first_time_ns(cpu->profile),
 		.type = shown,
-		.is_timed = v8->tracks.nr == 1 && v8->tracks.all[0].is_timed,
+		.is_timed = cpu->tracks.nr == 1 && cpu->tracks.all[0].is_timed,
 	};
 }
 
@@ -172,104 +175,105 @@ static int64_t place_us(const struct timeline *timeline, int64_t at)
 	return timeline->scale.is_time ? at / 1000 : at;
 }
 
-static void write_samples(struct v8 *v8)
+static void write_samples(struct cpu_profile *cpu)
 {
-	struct timeline timeline = timeline_of(v8);
+	struct timeline timeline = timeline_of(cpu);
 
-	json_key(&v8->json, "samples");
-	json_open(&v8->json, '[');
-	for (uint32_t i = 0; i < profile_nr_samples(v8->profile); i++) {
-		struct step step = timeline_step(&timeline, profile_sample_at(v8->profile, v8->tracks.samples[i]));
+	json_key(&cpu->json, "samples");
+	json_open(&cpu->json, '[');
+	for (uint32_t i = 0; i < profile_nr_samples(cpu->profile); i++) {
+		struct step step = timeline_step(&timeline, profile_sample_at(cpu->profile, cpu->tracks.samples[i]));
 
 		if (step.gap)
-			json_u64(&v8->json, NODE_ID(IDLE));
-		json_u64(&v8->json, NODE_ID(v8->leaf[i]));
+			json_u64(&cpu->json, NODE_ID(IDLE));
+		json_u64(&cpu->json, NODE_ID(cpu->leaf[i]));
 	}
-	json_u64(&v8->json, NODE_ID(IDLE)); /* ends the last sample */
-	json_close(&v8->json, ']');
+	json_u64(&cpu->json, NODE_ID(IDLE)); /* ends the last sample */
+	json_close(&cpu->json, ']');
 }
 
 /* Writes the distance to the start of the previous entry, rounded so that the sums are exact. */
-static void write_delta(struct v8 *v8, int64_t begins_us)
+static void write_delta(struct cpu_profile *cpu, int64_t begins_us)
 {
-	json_fixed(&v8->json, begins_us - v8->written_us, 0);
-	v8->written_us = begins_us;
+	json_fixed(&cpu->json, begins_us - cpu->written_us, 0);
+	cpu->written_us = begins_us;
 }
 
-static void write_deltas(struct v8 *v8)
+static void write_deltas(struct cpu_profile *cpu)
 {
-	struct timeline timeline = timeline_of(v8);
+	struct timeline timeline = timeline_of(cpu);
 
-	json_key(&v8->json, "timeDeltas");
-	json_open(&v8->json, '[');
-	for (uint32_t i = 0; i < profile_nr_samples(v8->profile); i++) {
+	json_key(&cpu->json, "timeDeltas");
+	json_open(&cpu->json, '[');
+	for (uint32_t i = 0; i < profile_nr_samples(cpu->profile); i++) {
 		int64_t at = timeline.at;
-		struct step step = timeline_step(&timeline, profile_sample_at(v8->profile, v8->tracks.samples[i]));
+		struct step step = timeline_step(&timeline, profile_sample_at(cpu->profile, cpu->tracks.samples[i]));
 
 		if (step.gap)
-			write_delta(v8, place_us(&timeline, at));
-		write_delta(v8, place_us(&timeline, timeline.at - step.weight));
+			write_delta(cpu, place_us(&timeline, at));
+		write_delta(cpu, place_us(&timeline, timeline.at - step.weight));
 	}
-	write_delta(v8, place_us(&timeline, timeline.at));
-	json_close(&v8->json, ']');
+	write_delta(cpu, place_us(&timeline, timeline.at));
+	json_close(&cpu->json, ']');
 }
 
-static void write_nodes(struct v8 *v8)
+static void write_nodes(struct cpu_profile *cpu)
 {
-	json_key(&v8->json, "nodes");
-	json_open(&v8->json, '[');
-	for (uint32_t i = 0; i < v8->nodes.nr && !v8->json.buffer->err; i++)
-		write_node(v8, i);
-	json_close(&v8->json, ']');
+	json_key(&cpu->json, "nodes");
+	json_open(&cpu->json, '[');
+	for (uint32_t i = 0; i < cpu->nodes.nr && !cpu->json.buffer->err; i++)
+		write_node(cpu, i);
+	json_close(&cpu->json, ']');
 }
 
-static int prepare(struct v8 *v8)
+static int prepare(struct cpu_profile *cpu)
 {
-	int err = frame_list_find(v8->profile, false, &v8->frames);
+	int err = frame_list_find(cpu->profile, false, &cpu->frames);
 
 	if (!err)
-		err = tracks_find(v8->profile, &v8->tracks);
+		err = tracks_find(cpu->profile, &cpu->tracks);
 	if (!err)
-		err = add_nodes(v8);
+		err = add_nodes(cpu);
 	if (!err)
-		err = count_hits(v8);
+		err = count_hits(cpu);
 	if (!err)
-		err = write_call_frames(v8);
-	return err ? err : list_children(v8);
+		err = write_call_frames(cpu);
+	return err ? err : list_children(cpu);
 }
 
-static void v8_done(struct v8 *v8)
+static void cpu_profile_done(struct cpu_profile *cpu)
 {
-	frame_list_done(&v8->frames);
-	tracks_done(&v8->tracks);
-	call_nodes_done(&v8->nodes);
-	buffer_done(&v8->call_frames);
-	free(v8->ends);
-	free(v8->leaf);
-	free(v8->hits);
-	free(v8->first_child);
-	free(v8->children);
+	frame_list_done(&cpu->frames);
+	tracks_done(&cpu->tracks);
+	call_nodes_done(&cpu->nodes);
+	buffer_done(&cpu->call_frames);
+	free(cpu->ends);
+	free(cpu->leaf);
+	free(cpu->hits);
+	free(cpu->first_child);
+	free(cpu->children);
 }
 
 int write_cpuprofile(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
-	CLEANUP(v8_done) struct v8 v8 = { .json = { .buffer = buffer }, .profile = profile, .call_frames = BUFFER_INIT(buffer->max) };
+	CLEANUP(cpu_profile_done)
+	struct cpu_profile cpu = { .json = { .buffer = buffer }, .profile = profile, .call_frames = BUFFER_INIT(buffer->max) };
 	int64_t start_us = (int64_t)(first_time_ns(profile) / 1000);
-	int err = prepare(&v8);
+	int err = prepare(&cpu);
 
 	if (err)
 		return err;
-	json_open(&v8.json, '{');
-	write_nodes(&v8);
-	json_line(&v8.json);
-	write_samples(&v8);
-	json_line(&v8.json);
-	write_deltas(&v8);
-	json_key(&v8.json, "startTime");
-	json_fixed(&v8.json, start_us, 0);
-	json_key(&v8.json, "endTime");
-	json_fixed(&v8.json, v8.written_us > INT64_MAX - start_us ? INT64_MAX : start_us + v8.written_us, 0);
-	json_close(&v8.json, '}');
+	json_open(&cpu.json, '{');
+	write_nodes(&cpu);
+	json_line(&cpu.json);
+	write_samples(&cpu);
+	json_line(&cpu.json);
+	write_deltas(&cpu);
+	json_key(&cpu.json, "startTime");
+	json_fixed(&cpu.json, start_us, 0);
+	json_key(&cpu.json, "endTime");
+	json_fixed(&cpu.json, cpu.written_us > INT64_MAX - start_us ? INT64_MAX : start_us + cpu.written_us, 0);
+	json_close(&cpu.json, '}');
 	buffer_text(buffer, "\n");
 	return 0;
 }

@@ -119,9 +119,9 @@ static int detect_by_keys(uint32_t seen, bool is_whole, struct diag *diag, enum 
 	else if (HAS(EVENTS, EVENTS))
 		return unknown(diag, "a file of Chrome's trace events, which are no stacks");
 	else if (HAS(SNAPSHOT, NODES))
-		return unknown(diag, "a heap snapshot of V8, which is no profile");
+		return unknown(diag, "a heap snapshot, which is no profile");
 	else if (HAS(HEAD, START))
-		return unknown(diag, "a CPU profile of a V8 from before 2016");
+		return unknown(diag, "a CPU profile in the form of before 2016");
 	else
 		return unknown(diag, is_whole ? "JSON of a kind that is not known" : "no whole JSON");
 #undef HAS
@@ -161,7 +161,7 @@ static int detect_json(const char *bytes, size_t size, struct diag *diag, enum i
 static const struct {
 	const char *begins, *what;
 } strangers[] = {
-	{ "FLR", "a recording of Java's Flight Recorder (JFR): convert it to pprof or folded stacks, e.g. with async-profiler's jfrconv" },
+	{ "FLR", "a Flight Recorder's recording (JFR): convert it to pprof or folded stacks, e.g. with async-profiler's jfrconv" },
 	{ "Nettrace", "a .NET trace (nettrace): convert it to speedscope with dotnet-trace convert" },
 	{ "go 1.", "an execution trace of Go: go tool trace -pprof=TYPE makes a profile of it" },
 	{ "\x7f" "ELF", "a program (ELF)" },

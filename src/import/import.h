@@ -20,7 +20,7 @@
 	X(JSONL, "jsonl", "sonde's own, a sample in each line") \
 	X(PAGE, "html", "the page that sonde writes") \
 	X(SPEEDSCOPE, "speedscope", "speedscope's: also of py-spy, rbspy, ...") \
-	X(CPUPROFILE, "cpuprofile", "V8's: node --cpu-prof, Chromium") \
+	X(CPUPROFILE, "cpuprofile", "of Chromium and of node --cpu-prof") \
 	X(FIREFOX, "firefox", "the Firefox Profiler's, also of samply") \
 	X(PERF_DATA, "perf-data", "perf record's perf.data, file or stream; with lines, if the files are here")
 

@@ -20,7 +20,7 @@ enum { JIT_CODE_LOAD = 0, JIT_CODE_MOVE = 1, JIT_CODE_DEBUG_INFO = 2 }; /* the o
 #define LOAD_BYTES	40 /* of the fields after the record's header, before the name */
 #define WINDOW_BYTES	((size_t)256 << 10)
 #define MAX_SAME_HASH	8 /* more names with one hash are stored again */
-#define V8_ADDED_BYTES	0x40
+#define JS_ADDED_BYTES	0x40
 
 struct line {
 	uint32_t off; /* from the function's start */
@@ -178,8 +178,8 @@ static int compare_lines(const void *left, const void *right)
 static void take_lines(struct build *build, uint64_t start, uint64_t size, const char *name, struct function *function)
 {
 	struct line *lines;
-	bool is_v8 = strncmp(name, "JS:", 3) == 0;
-	uint32_t added = is_v8 ? V8_ADDED_BYTES : 0, nr = 0;
+	bool is_js = strncmp(name, "JS:", 3) == 0;
+	uint32_t added = is_js ? JS_ADDED_BYTES : 0, nr = 0;
 
 	if (!build->pending.is_there)
 		return;
@@ -192,7 +192,7 @@ static void take_lines(struct build *build, uint64_t start, uint64_t size, const
 			continue;
 		lines[nr] = lines[i];
 		lines[nr].off -= added;
-		if (is_v8 && !strstr(name, build->text.data + lines[nr].file))
+		if (is_js && !strstr(name, build->text.data + lines[nr].file))
 			lines[nr].line = 0; /* not known */
 		nr++;
 	}

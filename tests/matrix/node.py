@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""JavaScript's frames in the versions of Node.js: tests/system/node.py with nodejs.org's builds, from npm, in each way to run code."""
+"""JavaScript's frames in the versions of Node.js: tests/system/v8.py with nodejs.org's builds, from npm, in each way to run code."""
 import glob
 import os
 import subprocess
@@ -23,7 +23,7 @@ def fetch(major):
 
 def register(major):
 	def spins():
-		result = run([sys.executable, os.path.join(HERE, "..", "system", "node.py")],
+		result = run([sys.executable, os.path.join(HERE, "..", "system", "v8.py")],
 			env={**os.environ, "SONDE_NODES": fetch(major), "SONDE_NODE_MODES": "default interpreted baseline jitless maglev reload", "SONDE_NODE_SCENARIOS": "all"}, timeout=900)
 		check(result.code == 0, lambda: result.out + result.err)
 	spins.__name__ = "node_%d" % major

@@ -256,7 +256,7 @@ def build_if_older(name, variant):
 
 
 def build_library(name):
-	"""Builds tests/programs/NAME.c as a library and returns its path."""
+	"""Builds a C file of tests/programs as a library and returns its path."""
 	library = os.path.join(PROGRAMS, "lib%s.so" % name)
 	with building():
 		if is_older(library, [os.path.join(SOURCES, name + ".c")]):

@@ -130,7 +130,7 @@ static void test_cpuprofile_of_others(void **state)
 		   "{\"id\":9,\"callFrame\":{\"functionName\":\"(idle)\"},\"hitCount\":1}],\"startTime\":100,\"endTime\":200,"
 		   "\"samples\":[8,9,8],"
 		   "\"timeDeltas\":[10,20,30]}",
-		   IMPORT_CPUPROFILE, "(anonymous) 2\n(idle) 1\n");
+		   IMPORT_CPUPROFILE, "(anonymous) (a.js) 2\n(idle) 1\n");
 	check_text("{\"startTime\":100,\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"},\"children\":[2]},{\"id\":2,"
 		   "\"callFrame\":{\"functionName\":\"f\"}}],\"samples\":[2,2,2]}",
 		   IMPORT_CPUPROFILE, "f 3\n"); /* neither hits nor times */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8_builtins: V8's builtins: code that was compiled with V8, in one piece (src/snapshot/embedded/embedded-data.h), a table of where each
- * begins, and one of their names (src/builtins/builtins.cc). */
+/* v8_builtins: V8's builtins: code that was compiled with V8, in one piece (snapshot/embedded/embedded-data.h), a table of where each
+ * begins, and one of their names (builtins/builtins.cc). */
 #pragma once
 #include "runtime/v8/v8_layout.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* v8_layout: the table's facts are from V8's sources of each version (src/objects/code.h, deoptimization-data.h, script.tq,
+/* v8_layout: the table's facts are from V8's sources of each version (objects/code.h, deoptimization-data.h, script.tq,
  * bytecode-array.tq, code-kind.h), and were compared with the memory of running processes. */
 #include "runtime/v8/v8_layout.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8_lines: V8's tables of source positions (src/codegen/source-position-table.cc), and lines of a script. */
+/* v8_lines: V8's tables of source positions (codegen/source-position-table.cc), and lines of a script. */
 #pragma once
 #include "runtime/v8/v8_object.h"
 

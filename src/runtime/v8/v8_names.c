@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* v8_names: layouts: src/objects/shared-function-info.tq, scope-info.tq, script.tq. A moving collector may move any object meanwhile: what
+/* v8_names: layouts: objects/shared-function-info.tq, scope-info.tq, script.tq. A moving collector may move any object meanwhile: what
  * tells the function and its code (struct sonde_v8_identity) is read before and after the rest. */
 #include "runtime/v8/v8_names.h"
 

@@ -10,7 +10,7 @@
 #define MAX_PARTS 32       /* of a string that is a tree */
 #define MAX_CHARACTERS 1024 /* of a text */
 
-/* Representation of a string, in its instance type: the same since V8 7 (src/objects/instance-type.h). */
+/* Representation of a string, in its instance type: the same since V8 7 (objects/instance-type.h). */
 #define STRING_KIND 7
 #define STRING_SEQUENTIAL 0
 #define STRING_CONS 1
