@@ -115,37 +115,37 @@ static __always_inline int remove_block(__u64 at)
 	return 0;
 }
 
-SEC("tp_btf/kmalloc") /* call site, block, bytes asked for, bytes */
+SEC("raw_tp/kmalloc") /* call site, block, bytes asked for, bytes */
 int on_kmalloc(__u64 *ctx)
 {
 	return add_block(ctx, ctx[1], ctx[3]);
 }
 
-SEC("tp_btf/kfree") /* call site, block */
+SEC("raw_tp/kfree") /* call site, block */
 int on_kfree(__u64 *ctx)
 {
 	return remove_block(ctx[1]);
 }
 
-SEC("tp_btf/kmem_cache_alloc") /* call site, object, cache */
+SEC("raw_tp/kmem_cache_alloc") /* call site, object, cache */
 int on_kmem_cache_alloc(__u64 *ctx)
 {
 	return add_block(ctx, ctx[1], BPF_CORE_READ((struct kmem_cache___size *)ctx[2], size));
 }
 
-SEC("tp_btf/kmem_cache_free") /* call site, object, cache */
+SEC("raw_tp/kmem_cache_free") /* call site, object, cache */
 int on_kmem_cache_free(__u64 *ctx)
 {
 	return remove_block(ctx[1]);
 }
 
-SEC("tp_btf/mm_page_alloc") /* the first page, their number as a power of two */
+SEC("raw_tp/mm_page_alloc") /* the first page, their number as a power of two */
 int on_page_alloc(__u64 *ctx)
 {
 	return add_block(ctx, ctx[0], 1ULL << (ctx[1] & 31) << kmem_cfg.page_shift);
 }
 
-SEC("tp_btf/mm_page_free") /* the first page */
+SEC("raw_tp/mm_page_free") /* the first page */
 int on_page_free(__u64 *ctx)
 {
 	return remove_block(ctx[0]);

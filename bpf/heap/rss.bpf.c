@@ -157,8 +157,9 @@ static __always_inline int take_growth(__u64 *ctx, struct sonde_rss_counters *co
 	return is_next_runtime(s) ? next_runtime(ctx, s) : send_rss(s);
 }
 
-/* The owner's pages are swapped out by others, who have nothing to do with it: no stack. */
-static __always_inline int take_swapped(struct sonde_rss_counters *count, __u64 mm)
+/* The owner's pages are swapped out by others, who have nothing to do with it: no stack. A function of its own: the record would be below
+ * the whole walk's frames. */
+static __noinline int take_swapped(struct sonde_rss_counters *count, __u64 mm)
 {
 	__u64 pages = pages_of(mm, SONDE_RSS_SWAP), *peak = bpf_map_lookup_elem(&rss_swapped, &mm), old;
 	struct task_struct *owner = BPF_CORE_READ((struct mm_struct *)mm, owner);

@@ -138,6 +138,10 @@ static __always_inline int runtime_is_checked(struct runtime_walk *r)
 	return 1;
 }
 
+/* The compiler forgets what it knows of a number. Else it leaves out a mask that changes nothing, and verifiers before Linux 6.3 do not know a
+ * number's range any more when it has been on the stack. */
+#define RUNTIME_FORGET(number) asm volatile("" : "+r"(number))
+
 /* Appends a frame, and adds it to the hash. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: there is no room for it. */
 static __always_inline int runtime_push(struct runtime_walk *r, __u64 code, __u64 where, __u32 cookie, __u8 flags)
 {
@@ -146,6 +150,7 @@ static __always_inline int runtime_push(struct runtime_walk *r, __u64 code, __u6
 
 	if (i >= SONDE_MAX_RUNTIME_FRAMES)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_DEPTH);
+	RUNTIME_FORGET(i);
 	frame = &r->frames[i & (SONDE_MAX_RUNTIME_FRAMES - 1)];
 	frame->code = code;
 	frame->where = where;
@@ -169,6 +174,7 @@ static __always_inline int runtime_push_placed(struct walk *w, struct runtime_wa
 		return RUNTIME_GOES_ON;
 	if (runtime_push(r, code, where, cookie, SONDE_RUNTIME_PLACED) != RUNTIME_GOES_ON)
 		return RUNTIME_ENDED;
+	RUNTIME_FORGET(i);
 	r->frames[i & (SONDE_MAX_RUNTIME_FRAMES - 1)].native = number;
 	r->record.hash = hash_step(r->record.hash, number);
 	return RUNTIME_GOES_ON;

@@ -251,7 +251,7 @@ def node_stacks(*options):
 			leave_no_map(process.pid)
 
 
-JS_FUNCTION = r"(?:JS|LazyCompile|Function):.?(%s) " # V8's words for a JavaScript function, of node 20 and of node 18
+JS_FUNCTION = r"(?:(?:JS|LazyCompile|Function):.?)?(%s)(?: |$)" # as sonde's step of V8 names it; in a map with V8's words, of node 20 and of node 18
 
 
 def check_javascript(stacks):

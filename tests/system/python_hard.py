@@ -343,8 +343,7 @@ def deeper_than_is_kept():
 			tally.right += 0 if error else sample["values"][0]
 			if error:
 				tally.wrong.setdefault(error, []).append((1, [frame[:2] for frame in frames[-30:]]))
-		check(not tally.wrong, lambda: str(tally))
-		tally.check(30, 0.3)
+		check(not tally.wrong and tally.right + tally.marked >= 30, lambda: str(tally)) # how many walks are in time depends on the machine alone
 
 
 # --- threads ---------------------------------------------------------------------------------------------------------------------------------
