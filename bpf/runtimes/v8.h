@@ -146,6 +146,18 @@ static __always_inline int v8_push_code(struct walk *w, struct runtime_walk *r, 
 	return v8_push(w, r, shared, code->kind == v->kind_baseline ? SONDE_V8_BASELINE : SONDE_V8_OPTIMIZED, pc, sonde_v8_cookie(of));
 }
 
+/* Is the frame at rbp an interpreted function's? */
+static __always_inline int v8_is_interpreted(struct walk *w, const struct sonde_v8 *v)
+{
+	__u64 context, bytecodes, offset, map;
+
+	return !walk_peek(w, w->bp - V8_SLOT_CONTEXT, &context) && context & SONDE_V8_TAG &&
+	       !walk_peek(w, w->bp - V8_SLOT_OFFSET, &offset) && !(offset << V8_SMI_SHIFT) &&
+	       !walk_peek(w, w->bp - V8_SLOT_BYTECODES, &bytecodes) && v8_is_pointer(bytecodes) &&
+	       !read_user(w, &map, sizeof(map), bytecodes - SONDE_V8_TAG) &&
+	       v8_is_map(ref_of(w), map, v->bytecodes_type | (__u32)v->map_type << 16);
+}
+
 /* The frame that rbp points to: what it runs, in place of the native frame. */
 static __always_inline int v8_push_frame(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v, __u32 off, int has_code,
 					 const struct v8_code *code, __u64 pc)
@@ -167,6 +179,9 @@ static __always_inline int v8_push_frame(struct walk *w, struct runtime_walk *r,
 		return v8_torn(w, r); /* another compiler's code, which may keep anything in rbp */
 	if (!has_code)
 		return WALK_GOES_ON; /* the native frame says as much */
+	/* a copy of the interpreter's entry for each function (--interpreted-frames-native-stack) */
+	if (function && (code->kind < v->kind_baseline || code->kind > v->kind_last) && v8_is_interpreted(w, v))
+		return v8_push_interpreted(w, r, v, function);
 	return v8_push_code(w, r, v, code, function, pc);
 }
 
@@ -211,18 +226,6 @@ static __always_inline int v8_is_loop(struct walk *w, const struct sonde_v8 *v, 
 		off = word - 1 - v->builtins[0].start_pc;
 	*(volatile __u32 *)&w->emulation.op = off; /* else the verifier follows both ways by themselves */
 	return v8_is_entry(v, *(volatile __u32 *)&w->emulation.op) && walk_after_call(ref_of(w), word);
-}
-
-/* Is the frame at rbp an interpreted function's? */
-static __always_inline int v8_is_interpreted(struct walk *w, const struct sonde_v8 *v)
-{
-	__u64 context, bytecodes, offset, map;
-
-	return !walk_peek(w, w->bp - V8_SLOT_CONTEXT, &context) && context & SONDE_V8_TAG &&
-	       !walk_peek(w, w->bp - V8_SLOT_OFFSET, &offset) && !(offset << V8_SMI_SHIFT) &&
-	       !walk_peek(w, w->bp - V8_SLOT_BYTECODES, &bytecodes) && v8_is_pointer(bytecodes) &&
-	       !read_user(w, &map, sizeof(map), bytecodes - SONDE_V8_TAG) &&
-	       v8_is_map(ref_of(w), map, v->bytecodes_type | (__u32)v->map_type << 16);
 }
 
 /* Interrupted code that an interpreted function's loop runs without a frame of its own: a bytecode's handler, or what it has jumped to. It
