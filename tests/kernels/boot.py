@@ -402,4 +402,4 @@ def chosen():
 for one in chosen():
 	for each in (exact, syscalls, io_workers, command, deep, perl, triggers, verifier, forked, executed, run_queue, all_time, waits, late_cpu, late_queue, ends, doctor, without_type_information, limited):
 		register(one, each)
-run_tests(seconds=500) # the first test of each kernel fetches and boots it
+run_tests(seconds=1100) # the first test of each kernel fetches and boots it

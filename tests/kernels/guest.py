@@ -21,7 +21,7 @@ MACHINES = {
 	"amd64": "qemu-system-x86_64 -accel tcg -cpu max,-cx16 -m 1024 -smp 2 -append 'console=ttyS0 quiet panic=-1'",
 	"arm64": "qemu-system-aarch64 -accel tcg -M virt -cpu cortex-a57 -m 512 -smp 2 -icount shift=1,sleep=off -append 'console=ttyAMA0 quiet panic=-1'",
 }
-TIMEOUT = 300
+TIMEOUT = 900
 PRELUDE = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin

@@ -29,4 +29,4 @@ def all_programs_load():
 		check(step.code == 0 and "cannot load" not in str(step), lambda: "%s: %s" % (name, step)) # pylint: disable=cell-var-from-loop
 
 
-run_tests(280)
+run_tests(1100)

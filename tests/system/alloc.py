@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import build, build_library, check, check_equal, load_json, need_bpf, run_tests, scratch, sonde, test # noqa: E402
+from harness import build, build_library, check, check_equal, fresh_folder, load_json, need_bpf, run_tests, scratch, sonde, test # noqa: E402
 
 RUNS = 8
 SAMPLE = 4096
@@ -32,6 +32,13 @@ def by_function(report):
 		if name:
 			found[name] = [a + b for a, b in zip(found.get(name, [0, 0, 0, 0]), sample["values"])]
 	return found
+
+
+def marked_allocations(report):
+	"""How many allocations have a stack that is marked, and no function of the program."""
+	marks = {number for number, frame in enumerate(report["frames"]) if frame["kind"] == "mark"}
+	stacks = {number for number, stack in enumerate(report["stacks"]) if marks.intersection(stack) and not asker(report, stack)}
+	return sum(sample["values"][0] for sample in report["samples"] if sample["user_stack"] in stacks)
 
 
 def record(*options, env=None, outputs=()):
@@ -131,13 +138,15 @@ def formats():
 def windows():
 	"""Each window has what was allocated in it; together they have all."""
 	need_bpf()
-	folder = scratch("windows")
-	os.mkdir(folder)
+	folder = fresh_folder("windows")
 	script = "%s; sleep 1.2; %s" % (build("allocs"), build("allocs"))
 	sonde("alloc", "--children", "1", "-o", os.path.join(folder, "%n.json"), "--", "sh", "-c", script, want=0)
-	found = [by_function(load_json(os.path.join(folder, name))) for name in sorted(os.listdir(folder))]
+	reports = [load_json(os.path.join(folder, name)) for name in sorted(os.listdir(folder))]
+	found = [by_function(report) for report in reports]
+	marked = sum(marked_allocations(report) for report in reports) # of a child's first moments, before its mappings are known
 	for name, true in (("ask_tiny", 80000), ("grow", 2000)):
-		check_equal(sum(each.get(name, [0])[0] for each in found), true, name)
+		named = sum(each.get(name, [0])[0] for each in found)
+		check(true - marked <= named <= true and named >= true / 2, lambda: "%s: %d of %d, and %d are marked" % (name, named, true, marked)) # pylint: disable=cell-var-from-loop
 	check(len(found) >= 2 and sum("ask_tiny" in each and each["ask_tiny"][0] > 0 for each in found) >= 2, lambda: str(found))
 	return "%d windows" % len(found)
 
