@@ -138,8 +138,8 @@ static __always_inline int runtime_is_checked(struct runtime_walk *r)
 	return 1;
 }
 
-/* The compiler forgets what it knows of a number. Else it leaves out a mask that changes nothing, and verifiers before Linux 6.3 do not know
- * a number's range any more when it has been on the stack. */
+/* The compiler forgets what it knows of a number. Else it leaves out a mask that changes nothing, and verifiers before Linux 6.3 do not
+ * know a number's range any more when it has been on the stack. */
 #define RUNTIME_FORGET(number) asm volatile("" : "+r"(number))
 
 /* Appends a frame, and adds it to the hash. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: there is no room for it. */
