@@ -71,6 +71,27 @@ struct sonde_probe_filter {
 	char text[SONDE_PROBE_TEXT_BYTES];
 };
 
+/* Does the number pass the comparison? */
+static inline int sonde_probe_is_ordered(const struct sonde_probe_filter *filter, __u64 value)
+{
+	int less = filter->field.is_signed ? (__s64)value < (__s64)filter->number : value < filter->number;
+
+	switch (filter->operator) {
+	case SONDE_PROBE_EQUAL:
+		return value == filter->number;
+	case SONDE_PROBE_DIFFERENT:
+		return value != filter->number;
+	case SONDE_PROBE_LESS:
+		return less;
+	case SONDE_PROBE_LESS_OR_EQUAL:
+		return less || value == filter->number;
+	case SONDE_PROBE_MORE:
+		return !less && value != filter->number;
+	default:
+		return !less;
+	}
+}
+
 struct sonde_probe_config {
 	__u32 context; /* enum sonde_probe_context */
 	__u32 call, compat_call; /* only this system call, by its numbers of 64-bit and 32-bit code; SONDE_PROBE_NO_CALL: it has none */

@@ -185,32 +185,12 @@ static __always_inline bool is_same_text(const struct sonde_probe_filter *filter
 	return true;
 }
 
-static __always_inline bool is_ordered(const struct sonde_probe_filter *filter, __u64 value)
-{
-	bool less = filter->field.is_signed ? (__s64)value < (__s64)filter->number : value < filter->number;
-
-	switch (filter->operator) {
-	case SONDE_PROBE_EQUAL:
-		return value == filter->number;
-	case SONDE_PROBE_DIFFERENT:
-		return value != filter->number;
-	case SONDE_PROBE_LESS:
-		return less;
-	case SONDE_PROBE_LESS_OR_EQUAL:
-		return less || value == filter->number;
-	case SONDE_PROBE_MORE:
-		return !less && value != filter->number;
-	default:
-		return !less;
-	}
-}
-
 static __always_inline bool passes(const struct hit *hit, const struct sonde_probe_filter *filter)
 {
 	char text[SONDE_PROBE_TEXT_BYTES] = {};
 
 	if (!filter->text_bytes)
-		return is_ordered(filter, value_of(hit, &filter->field));
+		return sonde_probe_is_ordered(filter, value_of(hit, &filter->field));
 	read_text(hit, &filter->field, text, sizeof(text));
 	return is_same_text(filter, text) == (filter->operator!= SONDE_PROBE_DIFFERENT);
 }

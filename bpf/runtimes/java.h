@@ -14,19 +14,6 @@
 #define JAVA_BCP_START 1      /* instead of an address: no bytecode has run yet */
 #define JAVA_METHOD_IN_ENTRY 6 /* likewise: the slot of sender_sp is filled */
 
-static __always_inline int java_torn(struct walk *w, struct runtime_walk *r)
-{
-	runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
-	return walk_stop(w, SONDE_STOP_NO_ROW);
-}
-
-static __always_inline int java_fault(struct walk *w, struct runtime_walk *r, __u64 at)
-{
-	r->record.fault = at;
-	runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
-	return walk_stop(w, SONDE_STOP_READ_FAULT);
-}
-
 /* Stores what the current frame runs in place of its native frame. */
 static __always_inline int java_push(struct walk *w, struct runtime_walk *r, __u64 code, __u32 kind, __u64 where, __u32 cookie)
 {
@@ -39,9 +26,9 @@ static __always_inline int java_push(struct walk *w, struct runtime_walk *r, __u
 static __always_inline int java_return(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc, __u64 sp, __u64 bp)
 {
 	if (sp <= w->sp && !(w->exact && sp == w->sp))
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	if (java_heap_of(j, pc) >= SONDE_JAVA_MAX_HEAPS && !walk_is_return(ref_of(w), pc))
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	w->pc = pc;
 	w->sp = sp;
 	w->bp = bp;
@@ -57,9 +44,9 @@ static __always_inline int java_linked(struct walk *w, struct runtime_walk *r, c
 	__u64 pc, bp;
 
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	if (walk_peek(w, w->bp, &bp) || walk_peek(w, w->bp + 8, &pc))
-		return java_fault(w, r, w->bp);
+		return runtime_owner_fault(w, r, w->bp);
 	return java_return(w, r, j, pc, sp ? sp : w->bp + 16, bp);
 }
 
@@ -69,7 +56,7 @@ static __always_inline int java_bare(struct walk *w, struct runtime_walk *r, con
 	__u64 pc, bp = w->bp, at = w->sp + (is_pushed ? 8 : 0);
 
 	if ((is_pushed && walk_peek(w, w->sp, &bp)) || walk_peek(w, at, &pc))
-		return java_fault(w, r, at);
+		return runtime_owner_fault(w, r, at);
 	return java_return(w, r, j, pc, sp ? sp : at + 8, bp);
 }
 
@@ -82,7 +69,7 @@ static __always_inline int java_by_code(struct walk *w, struct runtime_walk *r, 
 	found = walk_emulate(w);
 	if (found == EMULATE_LINKED)
 		return java_linked(w, r, j, 0);
-	return found == EMULATE_MOVED ? WALK_GOES_ON : java_torn(w, r);
+	return found == EMULATE_MOVED ? WALK_GOES_ON : runtime_owner_torn(w, r);
 }
 
 /* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */
@@ -119,7 +106,7 @@ static __always_inline int java_push_method(struct walk *w, struct runtime_walk 
 	__u64 codes, bci = SONDE_JAVA_NO_BCI;
 
 	if (java_method(w, r, j, method, &of))
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	codes = of.const_method + j->const_bytes;
 	if (bcp == JAVA_BCP_START)
 		bci = of.code_size ? 0 : SONDE_JAVA_NO_BCI;
@@ -155,7 +142,7 @@ static __always_inline int java_leaving(struct walk *w, struct runtime_walk *r, 
 			return WALK_ENDED;
 	} else {
 		if (walk_peek(w, bp - 8 * JAVA_SLOT_METHOD, &method) || walk_peek(w, bp - 8 * (j->bcp_slot & 15), &bcp))
-			return java_fault(w, r, bp);
+			return runtime_owner_fault(w, r, bp);
 		if (java_push_method(w, r, j, method, bcp, 0))
 			return WALK_ENDED;
 	}
@@ -183,15 +170,15 @@ static __always_inline int java_interpreted(struct walk *w, struct runtime_walk 
 		word = java_interpreter_leaf(ref_of(w));
 		__builtin_memcpy(&removal, &word, sizeof(removal));
 		if (removal.where == JAVA_LEAF_UNKNOWN)
-			return java_torn(w, r);
+			return runtime_owner_torn(w, r);
 		if (removal.where != JAVA_LEAF_WHOLE)
 			return java_leaving(w, r, j, &removal);
 	}
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	if (walk_peek(w, w->bp - 8 * JAVA_SLOT_SENDER_SP, &sender_sp) || walk_peek(w, w->bp - 8 * JAVA_SLOT_METHOD, &method) ||
 	    walk_peek(w, w->bp - 8 * (j->bcp_slot & 15), &bcp))
-		return java_fault(w, r, w->bp);
+		return runtime_owner_fault(w, r, w->bp);
 	if (entry && off < entry->pushed + JAVA_ENTRY_FILLED) {
 		method = w->regs[JAVA_RBX];
 		bcp = JAVA_BCP_START;
@@ -199,7 +186,7 @@ static __always_inline int java_interpreted(struct walk *w, struct runtime_walk 
 			sender_sp = w->regs[JAVA_R13];
 	}
 	if (sender_sp <= w->bp || sender_sp & 7)
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	if (java_push_method(w, r, j, method, bcp, w->exact == WALK_EXACT ? w->regs[JAVA_R13] : 0))
 		return WALK_ENDED;
 	return java_linked(w, r, j, sender_sp);
@@ -214,7 +201,7 @@ static __always_inline int java_sized(struct walk *w, struct runtime_walk *r, co
 	__u64 cfa = w->sp + blob->frame_bytes, pc, bp = w->bp;
 
 	if (walk_peek(w, cfa - 8, &pc) || (has_bp && walk_peek(w, cfa - 16, &bp)))
-		return java_fault(w, r, cfa);
+		return runtime_owner_fault(w, r, cfa);
 	return java_return(w, r, j, pc, cfa, bp);
 }
 
@@ -247,10 +234,10 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 	__u64 pc = w->pc;
 
 	if (blob->frame_bytes < 16)
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	if (w->exact == WALK_RETURN) {
 		if (blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
-			return java_torn(w, r);
+			return runtime_owner_torn(w, r);
 	} else if (w->exact == WALK_EXACT) {
 		leaf = java_method_leaf(w, blob);
 	}
@@ -272,9 +259,9 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
  * before (Deoptimization::fetch_unroll_info, unpack_frames). */
 static __always_inline int java_exchanging(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
-	int at = blob->frame_bytes > 0 ? java_sized(w, r, j, blob, 1) : java_torn(w, r);
+	int at = blob->frame_bytes > 0 ? java_sized(w, r, j, blob, 1) : runtime_owner_torn(w, r);
 
-	return at == WALK_GOES_ON && java_is_interpreter(j, w->pc) ? java_torn(w, r) : at;
+	return at == WALK_GOES_ON && java_is_interpreter(j, w->pc) ? runtime_owner_torn(w, r) : at;
 }
 
 /* A virtual thread's last frame on the stack returns to a stub that brings back more from the heap. Its first frame is always on the stack,
@@ -286,7 +273,7 @@ static __always_inline int java_parked(struct walk *w, struct runtime_walk *r, c
 	if (java_push(w, r, 0, SONDE_JAVA_PARKED, 0, 0))
 		return WALK_ENDED;
 	if (!j->continuation_return || read_user(w, &w->pc, 8, j->continuation_return) || !w->pc)
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	return WALK_GOES_ON;
 }
 
@@ -300,7 +287,7 @@ static __always_inline int java_in_adapter(struct walk *w, struct runtime_walk *
 	sp = removal.has_sp ? w->sp : w->regs[JAVA_R13];
 	if (removal.where == JAVA_LEAF_UNKNOWN || (removal.where == JAVA_LEAF_NONE && walk_peek(w, w->sp, &pc)) ||
 	    java_heap_of(j, pc) >= SONDE_JAVA_MAX_HEAPS) /* only Java's code calls it */
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	return java_return(w, r, j, pc, sp + (removal.has_sp && removal.where == JAVA_LEAF_NONE ? 8 : 0), w->bp);
 }
 
@@ -319,7 +306,7 @@ static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, 
 		return java_linked(w, r, j, 0);
 	if (leaf != JAVA_LEAF_UNKNOWN)
 		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
-	return blob->kind == JAVA_BLOB_SAFEPOINT ? java_torn(w, r) : java_by_code(w, r, j);
+	return blob->kind == JAVA_BLOB_SAFEPOINT ? runtime_owner_torn(w, r) : java_by_code(w, r, j);
 }
 
 static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
@@ -332,7 +319,7 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 		if (blob->kind == JAVA_BLOB_DEOPTIMIZE)
 			return java_exchanging(w, r, j, blob);
 		if (blob->kind == JAVA_BLOB_ADAPTER) /* it has saved all registers and calls the VM: rbp is the caller's */
-			return java_torn(w, r);
+			return runtime_owner_torn(w, r);
 		if (blob->frame_bytes > 0)
 			return java_sized(w, r, j, blob, 1);
 		return blob->kind == JAVA_BLOB_STUBS ? java_parked(w, r, j) : java_linked(w, r, j, 0);
@@ -347,6 +334,6 @@ static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, co
 	if (java_is_interpreter(j, w->pc))
 		return java_interpreted(w, r, j);
 	if (java_find_blob(w, r, j, w->pc, &blob))
-		return java_torn(w, r);
+		return runtime_owner_torn(w, r);
 	return java_is_nmethod(blob.kind) ? java_compiled(w, r, j, &blob) : java_stub(w, r, j, &blob);
 }

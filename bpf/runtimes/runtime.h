@@ -9,6 +9,10 @@
 #include "tls.h"
 #include "../walk/unwind.h"
 
+#ifndef barrier_var /* of libbpf's bpf_helpers.h: the compiler forgets what it knows of a number */
+#define barrier_var(var) asm volatile("" : "+r"(var))
+#endif
+
 #define RUNTIME_GOES_ON 0
 #define RUNTIME_ENDED 1
 #define RUNTIME_ALL_HERE (~0u)
@@ -138,10 +142,6 @@ static __always_inline int runtime_is_checked(struct runtime_walk *r)
 	return 1;
 }
 
-/* The compiler forgets what it knows of a number. Else it leaves out a mask that changes nothing, and verifiers before Linux 6.3 do not
- * know a number's range any more when it has been on the stack. */
-#define RUNTIME_FORGET(number) asm volatile("" : "+r"(number))
-
 /* Appends a frame, and adds it to the hash. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: there is no room for it. */
 static __always_inline int runtime_push(struct runtime_walk *r, __u64 code, __u64 where, __u32 cookie, __u8 flags)
 {
@@ -150,7 +150,7 @@ static __always_inline int runtime_push(struct runtime_walk *r, __u64 code, __u6
 
 	if (i >= SONDE_MAX_RUNTIME_FRAMES)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_DEPTH);
-	RUNTIME_FORGET(i);
+	barrier_var(i); /* else the mask is left out, and verifiers before Linux 6.3 do not know a number's range that was on the stack */
 	frame = &r->frames[i & (SONDE_MAX_RUNTIME_FRAMES - 1)];
 	frame->code = code;
 	frame->where = where;
@@ -174,10 +174,24 @@ static __always_inline int runtime_push_placed(struct walk *w, struct runtime_wa
 		return RUNTIME_GOES_ON;
 	if (runtime_push(r, code, where, cookie, SONDE_RUNTIME_PLACED) != RUNTIME_GOES_ON)
 		return RUNTIME_ENDED;
-	RUNTIME_FORGET(i);
+	barrier_var(i);
 	r->frames[i & (SONDE_MAX_RUNTIME_FRAMES - 1)].native = number;
 	r->record.hash = hash_step(r->record.hash, number);
 	return RUNTIME_GOES_ON;
+}
+
+/* Ends the walk in code of a runtime that owns it: what stands there makes no sense, or cannot be read. */
+static __always_inline int runtime_owner_torn(struct walk *w, struct runtime_walk *r)
+{
+	runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+	return walk_stop(w, SONDE_STOP_NO_ROW);
+}
+
+static __always_inline int runtime_owner_fault(struct walk *w, struct runtime_walk *r, __u64 at)
+{
+	r->record.fault = at;
+	runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
+	return walk_stop(w, SONDE_STOP_READ_FAULT);
 }
 
 #define RUNTIME_SEARCH_FEW 8

@@ -18,19 +18,6 @@
 #define V8_MARKERS_END 128 /* of kinds of frames, times two: 26 has 42 of them (execution/frames.h) */
 #define V8_BASELINE_PROLOGUE 40 /* bytes at least up to the instruction behind the call that makes the frame */
 
-static __always_inline int v8_torn(struct walk *w, struct runtime_walk *r)
-{
-	runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
-	return walk_stop(w, SONDE_STOP_NO_ROW);
-}
-
-static __always_inline int v8_fault(struct walk *w, struct runtime_walk *r, __u64 at)
-{
-	r->record.fault = at;
-	runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
-	return walk_stop(w, SONDE_STOP_READ_FAULT);
-}
-
 /* Stores what the current frame runs in place of its native frame. */
 static __always_inline int v8_push(struct walk *w, struct runtime_walk *r, __u64 code, __u32 kind, __u64 where, __u32 cookie)
 {
@@ -122,7 +109,7 @@ static __always_inline int v8_push_interpreted(struct walk *w, struct runtime_wa
 	__u64 shared, offset;
 
 	if (walk_peek(w, w->bp - V8_SLOT_OFFSET, &offset))
-		return v8_fault(w, r, w->bp);
+		return runtime_owner_fault(w, r, w->bp);
 	if (v8_function(w, r, v, function, &shared, of))
 		return v8_push(w, r, 0, SONDE_V8_UNKNOWN, 0, 0);
 	offset = (offset >> V8_SMI_SHIFT) - (v->bytecode_data - SONDE_V8_TAG);
@@ -165,7 +152,7 @@ static __always_inline int v8_push_frame(struct walk *w, struct runtime_walk *r,
 	__u64 context, function = 0;
 
 	if (walk_peek(w, w->bp - V8_SLOT_CONTEXT, &context) || walk_peek(w, w->bp - V8_SLOT_FUNCTION, &function))
-		return v8_fault(w, r, w->bp);
+		return runtime_owner_fault(w, r, w->bp);
 	if (!(context & SONDE_V8_TAG))
 		function = 0; /* a marker */
 	if (off != ~0u) {
@@ -176,7 +163,7 @@ static __always_inline int v8_push_frame(struct walk *w, struct runtime_walk *r,
 	if (!function && context == v->wasm_marker)
 		return v8_push(w, r, 0, SONDE_V8_WASM, 0, 0);
 	if (!has_code && (context & SONDE_V8_TAG ? !v8_is_pointer(context) : context >= V8_MARKERS_END))
-		return v8_torn(w, r); /* another compiler's code, which may keep anything in rbp */
+		return runtime_owner_torn(w, r); /* another compiler's code, which may keep anything in rbp */
 	if (!has_code)
 		return WALK_GOES_ON; /* the native frame says as much */
 	/* a copy of the interpreter's entry for each function (--interpreted-frames-native-stack) */
@@ -191,9 +178,9 @@ static __always_inline int v8_linked(struct walk *w, struct runtime_walk *r)
 	__u64 pc, bp;
 
 	if (walk_peek(w, w->bp, &bp) || walk_peek(w, w->bp + 8, &pc))
-		return v8_fault(w, r, w->bp);
+		return runtime_owner_fault(w, r, w->bp);
 	if (!walk_is_return(ref_of(w), pc))
-		return v8_torn(w, r);
+		return runtime_owner_torn(w, r);
 	w->pc = pc;
 	w->sp = w->bp + 16;
 	w->bp = bp;
@@ -329,14 +316,14 @@ static __always_inline int v8_leaf(struct walk *w, struct runtime_walk *r, const
 	leaf = v8_find_leaf(w, r, v, off, has_code, code);
 	if (leaf == V8_LEAF_LINKED) {
 		if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
-			return v8_torn(w, r);
+			return runtime_owner_torn(w, r);
 		if (v8_push_frame(w, r, v, off, has_code, code, pc | SONDE_V8_EXACT))
 			return WALK_ENDED;
 		return v8_linked(w, r);
 	}
 	if (v8_push_bare(w, r, v, off, has_code, code, pc, has_regs))
 		return WALK_ENDED;
-	return leaf == V8_LEAF_MOVED ? WALK_GOES_ON : v8_torn(w, r);
+	return leaf == V8_LEAF_MOVED ? WALK_GOES_ON : runtime_owner_torn(w, r);
 }
 
 static __always_inline int v8_frame(struct walk *w, struct runtime_walk *r, const struct sonde_v8 *v)
@@ -350,7 +337,7 @@ static __always_inline int v8_frame(struct walk *w, struct runtime_walk *r, cons
 	if (w->exact)
 		return v8_leaf(w, r, v, off);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
-		return v8_torn(w, r);
+		return runtime_owner_torn(w, r);
 	has_code = off == ~0u && !v8_find_code(w, r, v, w->pc, code);
 	if (v8_push_frame(w, r, v, off, has_code, code, w->pc))
 		return WALK_ENDED;

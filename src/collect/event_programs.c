@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/event_programs.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
+#include "collect/object_cost.h"
 #include "collect/share_maps.h"
 #include "event.skel.h"
 
@@ -120,8 +120,5 @@ void event_programs_counters(const struct event_programs *programs, struct sonde
 
 uint64_t event_programs_nr_left_out(const struct event_programs *programs)
 {
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(bpf_program__fd(programs->skeleton->progs.on_event), &info, &size) ? 0 : info.recursion_misses;
+	return program_nr_misses(programs->skeleton->progs.on_event);
 }

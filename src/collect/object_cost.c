@@ -18,20 +18,34 @@ int object_cost_begin(struct diag *diag, int *ret_fd)
 	return 0;
 }
 
+/* False: not loaded, or not known. */
+static bool read_info(const struct bpf_program *program, struct bpf_prog_info *ret_info)
+{
+	uint32_t size = sizeof(*ret_info);
+	int fd = bpf_program__fd(program);
+
+	memset(ret_info, 0, sizeof(*ret_info));
+	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, ret_info, &size);
+}
+
 uint64_t object_cost_ns(const struct bpf_object *object)
 {
 	struct bpf_program *program;
+	struct bpf_prog_info info;
 	uint64_t cost_ns = 0;
 
 	bpf_object__for_each_program(program, object) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(program);
-
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+		if (read_info(program, &info))
 			cost_ns += info.run_time_ns;
 	}
 	return cost_ns;
+}
+
+uint64_t program_nr_misses(const struct bpf_program *program)
+{
+	struct bpf_prog_info info;
+
+	return read_info(program, &info) ? info.recursion_misses : 0;
 }
 
 /* The "memlock" line of a map's fdinfo is the kernel's figure for its memory. */

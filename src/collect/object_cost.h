@@ -12,6 +12,8 @@
 MUST_CHECK int object_cost_begin(struct diag *diag, int *ret_fd);
 /* Run time of its programs since they were loaded, with the programs that they tail-called. */
 uint64_t object_cost_ns(const struct bpf_object *object);
+/* How often a program was not run, as it was at work on the CPU; 0: not loaded, or not known. */
+uint64_t program_nr_misses(const struct bpf_program *program);
 /* Kernel memory of its maps, without those shared with `other`, which may be NULL. */
 uint64_t object_map_bytes(const struct bpf_object *object, const struct bpf_object *other);
 uint64_t map_bytes(int map_fd);

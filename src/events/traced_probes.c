@@ -106,27 +106,6 @@ static int take_filters(struct traced_probes *traced, uint32_t number, struct di
 	return 0;
 }
 
-static bool is_ordered(const struct sonde_probe_filter *filter, uint64_t value)
-{
-	bool is_signed = filter->field.is_signed;
-	bool less = is_signed ? (int64_t)value < (int64_t)filter->number : value < filter->number;
-
-	switch (filter->operator) {
-	case SONDE_PROBE_EQUAL:
-		return value == filter->number;
-	case SONDE_PROBE_DIFFERENT:
-		return value != filter->number;
-	case SONDE_PROBE_LESS:
-		return less;
-	case SONDE_PROBE_LESS_OR_EQUAL:
-		return less || value == filter->number;
-	case SONDE_PROBE_MORE:
-		return !less && value != filter->number;
-	default:
-		return !less;
-	}
-}
-
 static uint64_t number_of(const struct late_filter *late, const struct sonde_probe_record *record)
 {
 	switch (late->filter.field.source) {
@@ -147,7 +126,7 @@ static bool passes(const struct late_filter *late, const struct sonde_probe_reco
 	const char *text = late->slot == LATE_IN_RECORD ? record->comm : record->values.texts[late->slot % SONDE_PROBE_PRINTED];
 
 	if (!filter->text_bytes)
-		return is_ordered(filter, number_of(late, record));
+		return sonde_probe_is_ordered(filter, number_of(late, record));
 	return !strncmp(text, filter->text, filter->text_bytes) == (filter->operator!= SONDE_PROBE_DIFFERENT);
 }
 

@@ -71,21 +71,16 @@ static size_t frame_size(const char *pos, const char *end)
 /* Takes "-12/34" off the end of "name-12/34": shortens *size to the name and returns the two ids. */
 static bool take_ids(const char *text, size_t *size, uint32_t *ret_tgid, uint32_t *ret_tid)
 {
-	uint64_t ids[2] = { 0 };
+	uint32_t ids[2];
 	size_t at = *size;
 
 	for (int i = 1; i >= 0; i--) {
-		uint64_t unit = 1;
-		size_t from = at;
-
-		for (; at && text[at - 1] >= '0' && text[at - 1] <= '9' && from - at < 10; at--, unit *= 10)
-			ids[i] += unit * (uint64_t)(text[at - 1] - '0');
-		if (at == from || !at || text[--at] != (i ? '/' : '-') || ids[i] > INT32_MAX)
+		if (!import_id_before(text, &at, &ids[i]) || !at || text[--at] != (i ? '/' : '-'))
 			return false;
 	}
 	*size = at;
-	*ret_tgid = (uint32_t)ids[0];
-	*ret_tid = (uint32_t)ids[1];
+	*ret_tgid = ids[0];
+	*ret_tid = ids[1];
 	return true;
 }
 

@@ -244,7 +244,7 @@ static int detect_html(const char *text, size_t size, struct diag *diag, enum im
 
 int import_detect(const void *bytes, size_t size, struct diag *diag, enum import_format *ret_format)
 {
-	const char *text = bytes;
+	const char *text = bytes, *known;
 	size_t at = 0;
 
 	if (!size)
@@ -253,8 +253,9 @@ int import_detect(const void *bytes, size_t size, struct diag *diag, enum import
 		*ret_format = IMPORT_PERF_DATA;
 		return 0;
 	}
-	if (stranger(text, size))
-		return unknown(diag, stranger(text, size));
+	known = stranger(text, size);
+	if (known)
+		return unknown(diag, known);
 	if (!is_text(text, size))
 		return detect_binary(bytes, size, diag, ret_format);
 	while (at < size && strchr(" \t\r\n", text[at]) && text[at])

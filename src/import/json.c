@@ -232,7 +232,7 @@ static int read_value_type(struct json_import *in)
 			json_skip(&in->r);
 	}
 	if (in->nr_types == PROFILE_MAX_VALUES)
-		json_fail(&in->r, "a profile has up to 4 kinds of values");
+		json_fail(&in->r, PROFILE_TOO_MANY_VALUES);
 	else if (type.fold == VALUE_SUM && in->nr_types && in->types[in->nr_types - 1].fold != VALUE_SUM)
 		json_fail(&in->r, "kinds of values that are sums stand before those that are not");
 	else

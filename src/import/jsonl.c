@@ -24,16 +24,15 @@ static void lines_done(struct lines *lines)
 
 static enum frame_kind read_kind(struct reading *in)
 {
-	uint32_t kind = 0;
+	enum frame_kind kind;
 
 	json_read_text(&in->r, &in->text);
 	if (reading_failed(in))
 		return FRAME_NATIVE;
-	while (kind < FRAME_KIND_COUNT && strcmp(in->text.data, frame_kind_name((enum frame_kind)kind)) != 0)
-		kind++;
+	kind = frame_kind_by_name(in->text.data);
 	if (kind == FRAME_KIND_COUNT)
 		json_fail(&in->r, "there is no such kind of frame");
-	return (enum frame_kind)kind;
+	return kind;
 }
 
 static int push_frame(struct reading *in)
@@ -133,7 +132,7 @@ static void read_values(struct lines *lines, struct profile_sample *sample)
 
 	for (json_enter(r, '['); json_next(r); nr++) {
 		if (nr == PROFILE_MAX_VALUES) {
-			json_fail(r, "a profile has up to 4 kinds of values");
+			json_fail(r, PROFILE_TOO_MANY_VALUES);
 			return;
 		}
 		read_value(lines, &types[nr], &sample->values[nr]);

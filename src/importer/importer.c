@@ -183,6 +183,17 @@ void import_kind_by_name(const struct importer *importer, struct profile_locatio
 		location->kind = import_kind_of(name, strlen(name));
 }
 
+bool import_id_before(const char *text, size_t *at, uint32_t *ret_id)
+{
+	size_t end = *at;
+	uint64_t id = 0, unit = 1;
+
+	for (; *at && text[*at - 1] >= '0' && text[*at - 1] <= '9' && end - *at < 10; (*at)--, unit *= 10)
+		id += unit * (uint64_t)(text[*at - 1] - '0');
+	*ret_id = (uint32_t)id;
+	return *at < end && id <= INT32_MAX;
+}
+
 void import_begin(struct importer *importer)
 {
 	importer->nr_frames = 0;

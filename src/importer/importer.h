@@ -20,7 +20,7 @@
 	X(TEXTS, "texts are longer than 65536 bytes: their ends are left out") \
 	X(FRAMES, "stacks are deeper than 16384 frames: their middle is left out") \
 	X(LABELS, "labels are left out: a sample keeps 64") \
-	X(VALUES, "kinds of values are left out: a profile keeps 4") \
+	X(VALUES, "kinds of values are left out: " PROFILE_TOO_MANY_VALUES) \
 	X(COLUMNS, "source columns are left out") \
 	X(COMMENTS, "comments are left out") \
 	X(PATTERNS, "patterns of frames to be hidden are left out: all frames are shown") \
@@ -69,6 +69,9 @@ bool import_is_kernel_path(const char *path);
 enum frame_kind import_kind_of(const char *name, size_t size);
 /* Sets the kind of a native location without an address by its function's name. */
 void import_kind_by_name(const struct importer *importer, struct profile_location *location);
+
+/* Takes the id whose digits end at *at: moves *at to its first digit. False: there is none, or it is too large. */
+bool import_id_before(const char *text, size_t *at, uint32_t *ret_id);
 
 /* Begins a sample: an empty stack, no labels. */
 void import_begin(struct importer *importer);

@@ -44,6 +44,20 @@ uint32_t reading_line(struct reading *in)
 	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
 }
 
+int reading_set_types(struct importer *importer, const struct value_text *kinds, uint32_t nr)
+{
+	struct profile_value_type types[PROFILE_MAX_VALUES] = { 0 };
+
+	for (uint32_t i = 0; i < nr; i++) {
+		types[i].type = profile_string(importer->profile, kinds[i].type);
+		types[i].unit = profile_string(importer->profile, kinds[i].unit);
+		if (types[i].type == PROFILE_NONE || types[i].unit == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	profile_set_value_types(importer->profile, types, nr, 0);
+	return 0;
+}
+
 static uint32_t mapping_of(struct profile *profile, uint32_t path)
 {
 	return path == PROFILE_EMPTY_STRING ? PROFILE_NONE : profile_mapping(profile, &(struct profile_mapping){ .path = path });
@@ -77,14 +91,8 @@ static void take_ids(const char *text, size_t *size, struct profile_sample *samp
 	if (!at || text[--at] != ')')
 		return;
 	for (bool more = true; more && nr < 2; nr++) {
-		uint64_t id = 0, unit = 1;
-		size_t from = at;
-
-		for (; at && text[at - 1] >= '0' && text[at - 1] <= '9' && from - at < 10; at--, unit *= 10)
-			id += unit * (uint64_t)(text[at - 1] - '0');
-		if (at == from || id > INT32_MAX || !at)
+		if (!import_id_before(text, &at, &ids[nr]) || !at)
 			return;
-		ids[nr] = (uint32_t)id;
 		more = text[at - 1] == '/';
 		at -= more;
 	}

@@ -42,6 +42,12 @@ static inline void reading_go(struct reading *in, struct json_reader place)
 	in->r.bad = bad;
 }
 
+struct value_text {
+	const char *type, *unit;
+};
+/* Sets the profile's kinds of values, all of them sums; the first is shown. 0 or -ENOMEM. */
+MUST_CHECK int reading_set_types(struct importer *importer, const struct value_text *kinds, uint32_t nr);
+
 struct frame_text {
 	uint32_t name, file; /* strings */
 	uint32_t path;       /* string: of the mapped file; "": none */

@@ -163,12 +163,6 @@ static uint64_t nr(const struct measurement *measurement)
 	return counters.allocs;
 }
 
-static void write_count(struct buffer *lines, uint64_t count, const char *text)
-{
-	if (count)
-		buffer_printf(lines, "%" PRIu64 " %s\n", count, text);
-}
-
 static void summary(const struct measurement *measurement, struct buffer *lines)
 {
 	const struct kernel_leak *leak = (const struct kernel_leak *)measurement;
@@ -176,16 +170,17 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 
 	buffer_printf(lines, "seen: %" PRIu64 " allocations of blocks and pages, %" PRIu64 " frees; pages of slab caches count as both\n",
 		      (uint64_t)c->allocs, (uint64_t)c->frees);
-	write_count(lines, leak->nr_young, "blocks were too young to be shown (--older-than)");
-	write_count(lines, c->frees_unknown, "frees of blocks that are not known: allocated before, or left out");
-	write_count(lines, c->own, "allocations of sonde itself: left out");
-	write_count(lines, c->left_out, "allocations left out, by size or sampling");
-	write_count(lines, c->reused, "blocks came again: a free was not seen");
-	write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");
-	write_count(lines, c->lost, "allocations lost: the map was in use on the CPU");
-	write_count(lines, c->no_scratch, "blocks without a stack: too many programs at a time on a CPU");
-	write_count(lines, kmem_programs_nr_left_out(leak->programs),
-		    "events that the kernel did not pass on, as the same program was at work there: a block may be missing, or stay");
+	memory_write_count(lines, leak->nr_young, "blocks were too young to be shown (--older-than)");
+	memory_write_count(lines, c->frees_unknown, "frees of blocks that are not known: allocated before, or left out");
+	memory_write_count(lines, c->own, "allocations of sonde itself: left out");
+	memory_write_count(lines, c->left_out, "allocations left out, by size or sampling");
+	memory_write_count(lines, c->reused, "blocks came again: a free was not seen");
+	memory_write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");
+	memory_write_count(lines, c->lost, "allocations lost: the map was in use on the CPU");
+	memory_write_count(lines, c->no_scratch, "blocks without a stack: too many programs at a time on a CPU");
+	memory_write_count(lines, kmem_programs_nr_left_out(leak->programs),
+			   "events that the kernel did not pass on, as the same program was at work there: a block may be missing, or "
+			   "stay");
 }
 
 const struct measurement_type kernel_leak_measurement = {

@@ -352,12 +352,6 @@ static uint64_t nr(const struct measurement *measurement)
 	return counters.allocs + counters.mappings;
 }
 
-static void write_count(struct buffer *lines, uint64_t count, const char *text)
-{
-	if (count)
-		buffer_printf(lines, "%" PRIu64 " %s\n", count, text);
-}
-
 static void summary(const struct measurement *measurement, struct buffer *lines)
 {
 	const struct leak *leak = const_leak_of(measurement);
@@ -365,23 +359,24 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 
 	buffer_printf(lines, "seen: %" PRIu64 " allocations, %" PRIu64 " mappings, %" PRIu64 " frees\n", (uint64_t)c->allocs,
 		      (uint64_t)c->mappings, (uint64_t)c->frees);
-	write_count(lines, leak->nr_young, "blocks were too young to be shown (--older-than)");
-	write_count(lines, c->failed, "allocations failed");
+	memory_write_count(lines, leak->nr_young, "blocks were too young to be shown (--older-than)");
+	memory_write_count(lines, c->failed, "allocations failed");
 	if (leak->options.sample_rate <= 1 && !leak->options.sample_bytes && !leak->options.min_bytes && !leak->options.max_bytes)
-		write_count(lines, c->frees_unknown,
+		memory_write_count(lines, c->frees_unknown,
 			    "frees of blocks that are not known: allocated before, or kept by the C library for a thread that ended");
-	write_count(lines, c->reused, "blocks came again, from a function that calls another or because a free was not seen: counted once");
-	write_count(lines, c->unmaps_unknown,
+	memory_write_count(lines, c->reused,
+			   "blocks came again, from a function that calls another or because a free was not seen: counted once");
+	memory_write_count(lines, c->unmaps_unknown,
 		    "unmapped or replaced regions, or parts of regions, that are not known: a region that lost its middle is shown whole");
-	write_count(lines, c->inner_mappings,
+	memory_write_count(lines, c->inner_mappings,
 		    "regions left out that were mapped within an allocator's call, or after one that never returned");
-	write_count(lines, c->left_out, "allocations left out, by size or sampling");
-	write_count(lines, c->full_sums, "allocations are in no sum: there are more than 65536 stacks");
-	write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");
-	write_count(lines, c->no_memory + c->no_storage, "allocations lost: the kernel had no memory for them");
-	write_count(lines, c->overtaken, "calls lost: more at a time than a thread should have");
-	write_count(lines, c->no_scratch, "blocks without a stack: too many threads were in a probe at a time");
-	write_count(lines, alloc_programs_nr_left_out(leak->programs), "events that the kernel did not pass on");
+	memory_write_count(lines, c->left_out, "allocations left out, by size or sampling");
+	memory_write_count(lines, c->full_sums, "allocations are in no sum: there are more than 65536 stacks");
+	memory_write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");
+	memory_write_count(lines, c->no_memory + c->no_storage, "allocations lost: the kernel had no memory for them");
+	memory_write_count(lines, c->overtaken, "calls lost: more at a time than a thread should have");
+	memory_write_count(lines, c->no_scratch, "blocks without a stack: too many threads were in a probe at a time");
+	memory_write_count(lines, alloc_programs_nr_left_out(leak->programs), "events that the kernel did not pass on");
 }
 
 #define LEAK_FUNCTIONS \

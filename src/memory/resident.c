@@ -168,12 +168,6 @@ static uint64_t nr(const struct measurement *measurement)
 	return ((const struct resident *)measurement)->nr;
 }
 
-static void write_count(struct buffer *lines, uint64_t count, const char *text)
-{
-	if (count)
-		buffer_printf(lines, "%" PRIu64 " %s\n", count, text);
-}
-
 static void summary(const struct measurement *measurement, struct buffer *lines)
 {
 	const struct resident *resident = (const struct resident *)measurement;
@@ -182,10 +176,11 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 	rss_programs_counters(resident->programs, &c);
 	buffer_printf(lines, "seen: %" PRIu64 " changes of resident memory, %" PRIu64 " new mebibytes\n", (uint64_t)c.hits,
 		      (uint64_t)c.growths);
-	write_count(lines, c.ring_full, "mebibytes lost: no room in the ring buffer");
-	write_count(lines, c.no_scratch, "mebibytes lost: too many programs at a time on the CPU");
-	write_count(lines, c.no_storage, "changes lost: the kernel had no memory for them");
-	write_count(lines, rss_programs_nr_left_out(resident->programs), "changes that the kernel did not pass on: seen with the next one");
+	memory_write_count(lines, c.ring_full, "mebibytes lost: no room in the ring buffer");
+	memory_write_count(lines, c.no_scratch, "mebibytes lost: too many programs at a time on the CPU");
+	memory_write_count(lines, c.no_storage, "changes lost: the kernel had no memory for them");
+	memory_write_count(lines, rss_programs_nr_left_out(resident->programs),
+			   "changes that the kernel did not pass on: seen with the next one");
 }
 
 const struct measurement_type resident_measurement = {

@@ -52,6 +52,15 @@ const char *frame_kind_name(enum frame_kind kind)
 	return names[kind];
 }
 
+enum frame_kind frame_kind_by_name(const char *name)
+{
+	uint32_t kind = 0;
+
+	while (kind < FRAME_KIND_COUNT && strcmp(name, frame_kind_name((enum frame_kind)kind)) != 0)
+		kind++;
+	return (enum frame_kind)kind;
+}
+
 const char *value_fold_name(enum value_fold fold)
 {
 	static const char *const names[] = { [VALUE_SUM] = "sum", [VALUE_MIN] = "min", [VALUE_MAX] = "max" };

@@ -15,6 +15,8 @@
 #define PROFILE_EMPTY_STRING 0  /* the string "" of every profile */
 #define PROFILE_NO_LABELS 0     /* the empty set of every profile */
 #define PROFILE_MAX_VALUES 6    /* per sample; Go's heap profiles have four */
+#define PROFILE_TOO_MANY_VALUES "a profile has up to 6 kinds of values"
+_Static_assert(PROFILE_MAX_VALUES == 6, "PROFILE_TOO_MANY_VALUES says another number");
 
 /* The function names of FRAME_MISSED. */
 #define PROFILE_MISSED_USER "[Missed User Stack]"
@@ -120,6 +122,8 @@ static inline bool histogram_has_stack(const struct profile_histogram *histogram
 const char *value_fold_name(enum value_fold fold); /* "sum", "min", "max" */
 /* Combines two values. 0 is neutral as long as values are not negative. A sum that would overflow stays at the limit. */
 int64_t value_fold(uint32_t fold, int64_t a, int64_t b);
+/* FRAME_KIND_COUNT: there is none of this name. */
+enum frame_kind frame_kind_by_name(const char *name);
 const char *frame_kind_name(enum frame_kind kind); /* "native", "kernel", "missed", "mark", or as in SONDE_RUNTIME_LIST */
 /* True: a frame of an interpreter. */
 static inline bool frame_is_interpreted(uint32_t kind)

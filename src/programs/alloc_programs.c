@@ -12,6 +12,7 @@
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
+#include "collect/object_cost.h"
 #include "collect/share_maps.h"
 #include "collect/trigger.h"
 
@@ -330,18 +331,10 @@ void alloc_programs_counters(const struct alloc_programs *programs, struct sonde
 		     sizeof(*ret_counters) / sizeof(uint64_t));
 }
 
-static uint64_t nr_misses(const struct bpf_program *program)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	return bpf_program__fd(program) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0 : info.recursion_misses;
-}
-
 uint64_t alloc_programs_nr_left_out(const struct alloc_programs *programs)
 {
-	return nr_misses(programs->skeleton->progs.on_alloc_session) + nr_misses(programs->skeleton->progs.on_alloc_entry) +
-	       nr_misses(programs->skeleton->progs.on_alloc_return);
+	return program_nr_misses(programs->skeleton->progs.on_alloc_session) + program_nr_misses(programs->skeleton->progs.on_alloc_entry) +
+	       program_nr_misses(programs->skeleton->progs.on_alloc_return);
 }
 
 enum uprobe_way alloc_programs_way(const struct alloc_programs *programs)

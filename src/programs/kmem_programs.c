@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "programs/kmem_programs.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
+#include "collect/object_cost.h"
 #include "collect/share_maps.h"
 #include "kmem.skel.h"
 
@@ -129,12 +129,7 @@ uint64_t kmem_programs_nr_left_out(const struct kmem_programs *programs)
 	struct bpf_program *program;
 	uint64_t nr = 0;
 
-	bpf_object__for_each_program(program, programs->skeleton->obj) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t size = sizeof(info);
-
-		if (!bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
-			nr += info.recursion_misses;
-	}
+	bpf_object__for_each_program(program, programs->skeleton->obj)
+		nr += program_nr_misses(program);
 	return nr;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "programs/rss_programs.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
+#include "collect/object_cost.h"
 #include "collect/share_maps.h"
 #include "collect/trigger.h"
 #include "rss.skel.h"
@@ -112,8 +112,5 @@ void rss_programs_counters(const struct rss_programs *programs, struct sonde_rss
 
 uint64_t rss_programs_nr_left_out(const struct rss_programs *programs)
 {
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(bpf_program__fd(programs->skeleton->progs.on_rss), &info, &size) ? 0 : info.recursion_misses;
+	return program_nr_misses(programs->skeleton->progs.on_rss);
 }

@@ -188,9 +188,19 @@ static void add_time(struct cpuprofile *file, uint32_t node, int64_t us)
 		file->nodes[node].time_ns = ns;
 }
 
-/* Two lists are read in step. */
+static bool has_hits(const struct cpuprofile *file)
+{
+	for (uint32_t i = 0; i < file->nr_nodes; i++) {
+		if (file->nodes[i].hits != -1)
+			return true;
+	}
+	return false;
+}
+
+/* Two lists are read in step. In a file without hitCount a sample is a hit. */
 static void read_samples(struct cpuprofile *file)
 {
+	bool counts = !has_hits(file);
 	struct json_reader deltas = file->deltas;
 	int64_t left_us = 0;
 	uint32_t last = PROFILE_NONE;
@@ -208,6 +218,8 @@ static void read_samples(struct cpuprofile *file)
 		more = more && json_next(&deltas);
 		delta = more ? json_read_decimal(&deltas, 0) : 0;
 		add_time(file, last, delta);
+		if (counts)
+			file->nodes[node].hits = file->nodes[node].hits < 0 ? 1 : file->nodes[node].hits + 1;
 		left_us = __builtin_sub_overflow(left_us, delta, &left_us) ? 0 : left_us;
 		last = node;
 	}
@@ -215,28 +227,6 @@ static void read_samples(struct cpuprofile *file)
 		file->in.r = deltas;
 	else if (file->has_end)
 		add_time(file, last, left_us);
-}
-
-/* Files without hitCount: a sample is a hit. */
-static bool has_hits(const struct cpuprofile *file)
-{
-	for (uint32_t i = 0; i < file->nr_nodes; i++) {
-		if (file->nodes[i].hits != -1)
-			return true;
-	}
-	return false;
-}
-
-static void count_hits(struct cpuprofile *file)
-{
-	reading_go(&file->in, file->samples);
-	for (json_enter(&file->in.r, '['); json_next(&file->in.r);) {
-		uint32_t node = read_id(file);
-
-		if (node == PROFILE_NONE)
-			return;
-		file->nodes[node].hits = file->nodes[node].hits < 0 ? 1 : file->nodes[node].hits + 1;
-	}
 }
 
 static uint32_t thread_of(const struct cpuprofile *file, uint32_t node)
@@ -314,25 +304,11 @@ static int read_nodes(struct cpuprofile *file)
 	return err ? err : reading_verdict(&file->in, "cpuprofile");
 }
 
-static int set_types(struct profile *profile)
-{
-	struct profile_value_type types[NR_TYPES] = {
-		[SAMPLES] = { .type = profile_string(profile, "samples"), .unit = profile_string(profile, "count") },
-		[TIME] = { .type = profile_string(profile, "time"), .unit = profile_string(profile, "nanoseconds") },
-	};
-
-	for (int i = 0; i < NR_TYPES; i++) {
-		if (types[i].type == PROFILE_NONE || types[i].unit == PROFILE_NONE)
-			return -ENOMEM;
-	}
-	profile_set_value_types(profile, types, NR_TYPES, SAMPLES);
-	return 0;
-}
-
 int read_cpuprofile(struct importer *importer)
 {
+	static const struct value_text kinds[NR_TYPES] = { [SAMPLES] = { "samples", "count" }, [TIME] = { "time", "nanoseconds" } };
 	CLEANUP(cpuprofile_done) struct cpuprofile file = { .in = READING_OF(importer) };
-	int err = set_types(importer->profile);
+	int err = reading_set_types(importer, kinds, NR_TYPES);
 
 	if (!err)
 		err = read_outermost(&file);
@@ -341,8 +317,6 @@ int read_cpuprofile(struct importer *importer)
 	if (!err)
 		err = find_threads(&file);
 	if (!err && file.has_samples) {
-		if (!has_hits(&file))
-			count_hits(&file);
 		read_samples(&file);
 		err = reading_verdict(&file.in, "cpuprofile");
 	}

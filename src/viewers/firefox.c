@@ -360,17 +360,14 @@ static int read_outermost(struct firefox *file)
 	return reading_verdict(in, "Firefox profile");
 }
 
-/* The first thread's samples say what the weights are. */
-static int set_type(struct firefox *file)
+/* Weights are times if those of any thread are. */
+static int set_type(struct importer *importer)
 {
-	struct profile *profile = file->in.importer->profile;
-	struct profile_value_type type = { .type = profile_string(profile, "time"), .unit = profile_string(profile, "nanoseconds") };
+	static const struct value_text time = { "time", "nanoseconds" };
 
-	if (type.type == PROFILE_NONE || type.unit == PROFILE_NONE)
-		return -ENOMEM;
-	if (memmem(file->in.importer->bytes, file->in.importer->size, "\"tracing-ms\"", 12))
-		profile_set_value_types(profile, &type, 1, 0);
-	return 0;
+	if (!memmem(importer->bytes, importer->size, "\"tracing-ms\"", 12))
+		return 0; /* a new profile counts samples */
+	return reading_set_types(importer, &time, 1);
 }
 
 int read_firefox(struct importer *importer)
@@ -379,7 +376,7 @@ int read_firefox(struct importer *importer)
 	int err = read_outermost(&file);
 
 	if (!err)
-		err = set_type(&file);
+		err = set_type(importer);
 	if (!err)
 		err = read_meta(&file);
 	if (!err && file.lib_list.pos) {

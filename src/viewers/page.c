@@ -65,7 +65,7 @@ static int read_values(struct page *page)
 
 	for (json_enter(r, '['); !err && json_next(r); page->nr_values++) {
 		if (page->nr_values == PROFILE_MAX_VALUES) {
-			json_fail(r, "a profile has up to 4 kinds of values");
+			json_fail(r, PROFILE_TOO_MANY_VALUES);
 			break;
 		}
 		err = json_column_read(&page->values[page->nr_values], r, 0);
@@ -114,13 +114,12 @@ static int read_kinds(struct page *page)
 	int err = 0;
 
 	for (json_enter(&in->r, '['); !err && json_next(&in->r);) {
-		uint32_t kind = 0;
+		enum frame_kind kind;
 
 		json_read_text(&in->r, &in->text);
 		if (reading_failed(in))
 			break;
-		while (kind < FRAME_KIND_COUNT && strcmp(in->text.data, frame_kind_name((enum frame_kind)kind)) != 0)
-			kind++;
+		kind = frame_kind_by_name(in->text.data);
 		if (kind == FRAME_KIND_COUNT && !is_box(in->text.data))
 			kind = FRAME_MARK; /* the page has kinds of marks */
 		err = json_column_add(&page->kinds, kind);
@@ -144,7 +143,7 @@ static void read_types(struct page *page)
 
 	for (json_enter(&in->r, '['); json_next(&in->r); page->nr_types++) {
 		if (page->nr_types == PROFILE_MAX_VALUES) {
-			json_fail(&in->r, "a profile has up to 4 kinds of values");
+			json_fail(&in->r, PROFILE_TOO_MANY_VALUES);
 			return;
 		}
 		for (uint32_t i = json_enter(&in->r, '[') ? 0 : 2; json_next(&in->r); i++) {

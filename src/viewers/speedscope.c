@@ -9,7 +9,7 @@
 #include "viewers/viewers.h"
 
 struct kind { /* of value */
-	const char *type, *unit;
+	struct value_text text;
 	int nr_decimals; /* what a weight is multiplied by, to be in this unit */
 };
 
@@ -18,7 +18,7 @@ struct speedscope {
 	uint32_t *frames; /* locations, by the file's numbers */
 	uint32_t nr_frames, max_frames;
 	struct json_reader shared, profiles;
-	struct kind kinds[PROFILE_MAX_VALUES];
+	struct value_text kinds[PROFILE_MAX_VALUES];
 	uint32_t nr_kinds;
 	uint32_t *open; /* frames that are open, root first */
 	uint32_t nr_open, max_open;
@@ -87,16 +87,16 @@ static struct kind kind_of(const char *unit)
 		const char *unit;
 		struct kind kind;
 	} known[] = {
-		{ "nanoseconds", { "time", "nanoseconds", 0 } }, { "microseconds", { "time", "nanoseconds", 3 } },
-		{ "milliseconds", { "time", "nanoseconds", 6 } }, { "seconds", { "time", "nanoseconds", 9 } },
-		{ "bytes", { "bytes", "bytes", 0 } },
+		{ "nanoseconds", { { "time", "nanoseconds" }, 0 } }, { "microseconds", { { "time", "nanoseconds" }, 3 } },
+		{ "milliseconds", { { "time", "nanoseconds" }, 6 } }, { "seconds", { { "time", "nanoseconds" }, 9 } },
+		{ "bytes", { { "bytes", "bytes" }, 0 } },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		if (!strcmp(unit, known[i].unit))
 			return known[i].kind;
 	}
-	return (struct kind){ "samples", "count", 0 };
+	return (struct kind){ { "samples", "count" }, 0 };
 }
 
 /* The number of the kind of value; PROFILE_MAX_VALUES: there are too many. */
@@ -104,10 +104,10 @@ static uint32_t number_kind(struct speedscope *file, const struct kind *kind)
 {
 	uint32_t i = 0;
 
-	while (i < file->nr_kinds && strcmp(file->kinds[i].type, kind->type) != 0)
+	while (i < file->nr_kinds && strcmp(file->kinds[i].type, kind->text.type) != 0)
 		i++;
 	if (i == file->nr_kinds && i < PROFILE_MAX_VALUES)
-		file->kinds[file->nr_kinds++] = *kind;
+		file->kinds[file->nr_kinds++] = kind->text;
 	return i;
 }
 
@@ -131,22 +131,6 @@ static int read_kinds(struct speedscope *file)
 		number_kind(file, &kind);
 	}
 	return reading_verdict(in, "speedscope");
-}
-
-static int set_types(struct speedscope *file)
-{
-	struct profile *profile = file->in.importer->profile;
-	struct profile_value_type types[PROFILE_MAX_VALUES] = { 0 };
-
-	for (uint32_t i = 0; i < file->nr_kinds; i++) {
-		types[i].type = profile_string(profile, file->kinds[i].type);
-		types[i].unit = profile_string(profile, file->kinds[i].unit);
-		if (types[i].type == PROFILE_NONE || types[i].unit == PROFILE_NONE)
-			return -ENOMEM;
-	}
-	if (file->nr_kinds)
-		profile_set_value_types(profile, types, file->nr_kinds, 0);
-	return 0;
 }
 
 static int push(struct speedscope *file, uint64_t frame)
@@ -353,8 +337,8 @@ int read_speedscope(struct importer *importer)
 		err = read_shared(&file);
 	if (!err)
 		err = read_kinds(&file);
-	if (!err)
-		err = set_types(&file);
+	if (!err && file.nr_kinds)
+		err = reading_set_types(importer, file.kinds, file.nr_kinds);
 	if (err)
 		return err;
 	reading_go(&file.in, file.profiles);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Any bytes as the answer of a compromised worker, to each kind of request (the first byte), through the privileged side's code. After a
  * file's runtimes follows the memory of a process, which is untrusted, too. The seeds are genuine answers: answer_dump KIND FILE. */
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "check_table.h"
+#include "looped_memory.h"
 #include "runtime/file_runtimes.h"
 #include "symbolize/code_listing.h"
 #include "symbolize/name_answers.h"
@@ -21,23 +21,6 @@
 #define IMAGE_HEADER_BYTES 184
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct memory {
-	const uint8_t *bytes;
-	size_t size;
-};
-
-/* The same bytes over and over, with nothing in the first page: most pointers in them lead to something. */
-static int read_memory(void *arg, uint64_t from, void *to, size_t size)
-{
-	const struct memory *memory = arg;
-
-	if (from < 4096 || !memory->size)
-		return -EFAULT;
-	for (size_t i = 0; i < size; i++)
-		((uint8_t *)to)[i] = memory->bytes[(from + i) % memory->size];
-	return 0;
-}
 
 static void check_text(const char *text, size_t size)
 {

@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Any bytes as the memory of a JVM: what a frame of it is called, at each level of inlined methods. The first bytes say which frame; the
  * layout is like that of JDK 17, or, by a bit, of a version with numbers of the other form and offsets instead of addresses. */
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
+#include "looped_memory.h"
 #include "runtime/java/java_names.h"
 #include "runtime/java/java_vm.h"
 
 #define MAX_LEVELS 300
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct memory {
-	const uint8_t *bytes;
-	size_t size;
-};
-
-/* The same bytes over and over: most pointers in them lead to something. */
-static int read_memory(void *arg, uint64_t from, void *to, size_t size)
-{
-	const struct memory *memory = arg;
-
-	if (from < 4096)
-		return -EFAULT;
-	for (size_t i = 0; i < size; i++)
-		((uint8_t *)to)[i] = memory->bytes[(from + i) % memory->size];
-	return 0;
-}
 
 static struct java_process process_of(bool is_new)
 {

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, skip, sonde, test
+from spins import Spin, stack_of, told_by
 
 SCENARIOS = ["spin", "recursion", "mixed", "sides", "through_c", "compare", "handle", "monitor", "deoptimized", "copies"]
 FEW = ["mixed", "handle"]
@@ -53,41 +54,14 @@ def build():
 	return folder
 
 
-class Spin:
-	"""A JVM that runs the scenarios: .process."""
-
-	def __init__(self, java, folder, options, scenarios):
-		self.process = subprocess.Popen([java, *options, "-cp", folder, "JavaSpin", os.path.join(folder, "library.so"), *scenarios], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-
-	def __enter__(self):
-		return self
-
-	def __exit__(self, *_):
-		self.process.kill()
-		self.process.communicate()
+def spin(java, folder, options, scenarios):
+	"""A JVM that runs the scenarios."""
+	return Spin([java, *options, "-cp", folder, "JavaSpin", os.path.join(folder, "library.so"), *scenarios])
 
 
-def told_by(process, nr):
-	"""{tid: (scenario, [(name, file, line), ...] root to leaf)} of the threads that spin."""
-	told = {}
-	while len(told) < nr:
-		words = process.stdout.readline().decode().split()
-		check(words and words[0] == "T", lambda: "not the start of a stack: %r" % words)
-		tid, scenario, frames = int(words[1]), words[2], []
-		for line in iter(lambda: process.stdout.readline().decode().split(), ["E"]):
-			frames.append((line[0], line[1], max(int(line[2]), 0)))
-		told[tid] = (scenario, frames[::-1])
-	return told
-
-
-def stack_of(report, sample):
-	"""[(kind, name, file, line)], root to leaf."""
-	frames = []
-	for number in report["stacks"][sample["user_stack"]][::-1]:
-		frame = report["frames"][number]
-		function = report["functions"][frame["function"]]
-		frames.append((frame["kind"], function["name"], function["file"], frame["line"]))
-	return frames
+def said_by(process, nr):
+	"""As told_by; JavaSpin's lines below 0 are not known."""
+	return {tid: (scenario, [(name, file, max(line, 0)) for name, file, line in frames]) for tid, (scenario, frames) in told_by(process, nr).items()}
 
 
 def virtual_error(scenario, frames, want):
@@ -169,8 +143,8 @@ def check_java(java, mode):
 	if "virtual" in scenarios and run([java, "--list-modules"]).out.split("java.base@")[-1][:2] < "21":
 		skip("%s has no virtual threads" % java)
 	folder, right, wrong = build(), {}, {}
-	with Spin(java, folder, options, scenarios) as running:
-		told = told_by(running.process, len(scenarios))
+	with spin(java, folder, options, scenarios) as running:
+		told = said_by(running.process, len(scenarios))
 		for _ in range(5):
 			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 999, "-p", running.process.pid, 2 if scenarios is SCENARIOS else 1, want=0).out)
 			for sample in report["samples"]:
@@ -234,8 +208,8 @@ def check_printed(java):
 	"""Threads that wait, whole; and those that spin, up to there."""
 	need_bpf()
 	folder, waits, nr, nr_marked, wrong = build(), {}, 0, 0, {}
-	with Spin(java, folder, [], SCENARIOS) as running:
-		told = told_by(running.process, len(SCENARIOS))
+	with spin(java, folder, [], SCENARIOS) as running:
+		told = said_by(running.process, len(SCENARIOS))
 		printed = printed_by(running.process.pid)
 		report = json.loads(sonde("wall", "--format", "json", "-U", "-F", 499, "-p", running.process.pid, 2, want=0).out)
 		check(printed_by(running.process.pid).keys() == printed.keys(), "other threads than before")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, skip, sonde, test
+from spins import Spin, stack_of, told_by
 
 FEW = ["plain", "map", "sort", "recursion", "construct", "proxy", "addon", "addonSort"]
 ALL = ["plain", "map", "forEach", "sort", "reduce", "reviver", "replace", "recursion", "construct", "getter", "proxy", "generator", "apply", "bound", "evaluated", "method", "addon", "addonSort"]
@@ -28,43 +29,6 @@ def build():
 	done = run(["cc", "-shared", "-fPIC", "-O2", "-o", addon, os.path.join(SOURCES, "node_addon.c")])
 	check(done.code == 0, lambda: done.err)
 	return addon
-
-
-class Spin:
-	"""A Node that runs the scenarios: .process."""
-
-	def __init__(self, node, options, addon, scenarios):
-		self.process = subprocess.Popen([node, *options, os.path.join(SOURCES, "node_spin.js"), addon, *scenarios], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-
-	def __enter__(self):
-		return self
-
-	def __exit__(self, *_):
-		self.process.kill()
-		self.process.communicate()
-
-
-def told_by(process, nr):
-	"""{tid: (scenario, [(name, file, line), ...] root to leaf)} of the threads that spin. name "-": it has none of its own."""
-	told = {}
-	while len(told) < nr:
-		words = process.stdout.readline().decode().split()
-		check(words and words[0] == "T", lambda: "not the start of a stack: %r" % words)
-		frames = []
-		for line in iter(lambda: process.stdout.readline().decode().split(), ["E"]):
-			frames.append((line[0], line[1], int(line[2])))
-		told[int(words[1])] = (words[2], frames[::-1])
-	return told
-
-
-def stack_of(report, sample):
-	"""[(kind, name, file, line)], root to leaf."""
-	frames = []
-	for number in report["stacks"][sample["user_stack"]][::-1]:
-		frame = report["frames"][number]
-		function = report["functions"][frame["function"]]
-		frames.append((frame["kind"], function["name"], function["file"], frame["line"]))
-	return frames
 
 
 def is_name(shown, own):
@@ -107,7 +71,7 @@ def check_node(node, mode):
 	if options is None:
 		skip("no such mode in Node %d" % major)
 	right, inlined, marked, wrong, early = {}, {}, {}, {}, 0
-	with Spin(node, options, build(), SCENARIOS) as running:
+	with Spin([node, *options, os.path.join(SOURCES, "node_spin.js"), build(), *SCENARIOS]) as running:
 		told = told_by(running.process, len(SCENARIOS))
 		for _ in range(4):
 			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 299, "-p", running.process.pid, 2, want=0).out)

@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "runtime/java/java_lines.h"
+#include "runtime/words.h"
 
 #define MIN_ADDRESS 4096
 #define ENTRY_BYTES 8 /* of a constant pool */
@@ -15,22 +16,6 @@
 #define LINES_STEP_BYTES 1024
 #define LINES_MAX_BYTES (64 * 1024)
 #define MAX_SYMBOL_BYTES 1024
-
-static uint16_t u16_at(const uint8_t *bytes, size_t off)
-{
-	uint16_t value;
-
-	memcpy(&value, bytes + off, sizeof(value));
-	return value;
-}
-
-static uint64_t u64_at(const uint8_t *bytes, size_t off)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + off, sizeof(value));
-	return value;
-}
 
 static int read_u64(const struct runtime_memory *memory, uint64_t from, void *ret_value)
 {

@@ -6,27 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "runtime/words.h"
+
 #define SCAN_BYTES 4096
 #define SCAN_STEP 32
 #define MAX_SCANS 256
 #define INLINED_BYTES 16 /* InliningPosition: the position of the call, the number of the function */
 #define MAX_LEVELS 64
-
-static uint64_t u64_at(const uint8_t *bytes, size_t off)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + off, sizeof(value));
-	return value;
-}
-
-static uint32_t u32_at(const uint8_t *bytes, size_t off)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes + off, sizeof(value));
-	return value;
-}
 
 static bool is_map(const struct v8_heap *heap, uint64_t word)
 {
