@@ -150,7 +150,7 @@ static int load(struct runtime_programs *programs, enum sonde_runtime kind)
 
 void runtime_programs_load(struct runtime_programs *programs, enum sonde_runtime kind)
 {
-	if (!objects[kind].bytes || programs->kinds[kind].is_loaded || programs->kinds[kind].err)
+	if (!programs->nr_users || !objects[kind].bytes || programs->kinds[kind].is_loaded || programs->kinds[kind].err)
 		return;
 	programs->kinds[kind].err = load(programs, kind);
 	programs->kinds[kind].is_loaded = !programs->kinds[kind].err;
@@ -160,6 +160,8 @@ int runtime_programs_set(struct runtime_programs *programs, enum sonde_runtime k
 {
 	if (!objects[kind].bytes)
 		return diag_errno(diag, EOPNOTSUPP, "there is no program for it");
+	if (!programs->nr_users) /* nobody walks user stacks */
+		return 0;
 	if (!programs->kinds[kind].is_loaded && !programs->kinds[kind].err)
 		return -EAGAIN;
 	if (programs->kinds[kind].err)

@@ -349,11 +349,25 @@ static void place(struct runtime_loader *loader, struct kept_process *process, s
 		note_refused(loader, process, kept, diag.text[0] ? diag.text : strerror(-err));
 }
 
-/* Places the interpreters of one file that the process maps. 0 or -ENOMEM. */
-static int location_file(struct runtime_loader *loader, uint32_t tgid, uint32_t generation, const struct process_mapping *mapping,
-			 const struct tell *tell, uint32_t *runtimes)
+/* A runtime may map code of its file again, elsewhere: the file's own mapping, which has the load bias, is larger. */
+static uint64_t load_bias_of(const struct tell *tell, uint32_t object)
 {
-	const struct kept_file *file = file_of(loader, mapping->object);
+	const struct process_mapping *largest = NULL;
+
+	for (uint32_t i = 0; i < tell->nr_mappings; i++) {
+		const struct process_mapping *mapping = &tell->mappings[i];
+
+		if (mapping->object == object && (!largest || mapping->end_pc - mapping->start_pc > largest->end_pc - largest->start_pc))
+			largest = mapping;
+	}
+	return largest ? largest->load_bias : 0;
+}
+
+/* Places the interpreters of one file that the process maps, each kind once: so the mappings are searched once for each. 0 or -ENOMEM. */
+static int location_file(struct runtime_loader *loader, uint32_t tgid, uint32_t generation, uint32_t object, const struct tell *tell,
+			 uint32_t *runtimes)
+{
+	const struct kept_file *file = file_of(loader, object);
 
 	for (uint32_t i = 0; file && i < file->nr_images; i++) {
 		struct kept_image *kept = &file->images[i];
@@ -367,25 +381,12 @@ static int location_file(struct runtime_loader *loader, uint32_t tgid, uint32_t 
 		if (err)
 			return err;
 		process->generation = generation;
-		process->placed[kept->image.runtime].object = mapping->object;
+		process->placed[kept->image.runtime].object = object;
 		process->placed[kept->image.runtime].image = i;
-		place(loader, process, kept, mapping->load_bias, tell);
+		place(loader, process, kept, load_bias_of(tell, object), tell);
 		*runtimes |= bit;
 	}
 	return 0;
-}
-
-/* A runtime may map code of its file again, elsewhere: the file's own mapping, which has the load bias, is larger. */
-static bool is_copy(const struct tell *tell, uint32_t number)
-{
-	const struct process_mapping *mapping = &tell->mappings[number], *other = tell->mappings;
-
-	for (; other < tell->mappings + tell->nr_mappings; other++) {
-		if (other->object == mapping->object && other->load_bias != mapping->load_bias &&
-		    other->end_pc - other->start_pc > mapping->end_pc - mapping->start_pc)
-			return true;
-	}
-	return false;
 }
 
 int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings,
@@ -403,7 +404,7 @@ int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t g
 			tell.libc = file->libc;
 	}
 	for (uint32_t i = 0; i < nr_mappings; i++) {
-		int err = is_copy(&tell, i) ? 0 : location_file(loader, tgid, generation, &mappings[i], &tell, &runtimes);
+		int err = location_file(loader, tgid, generation, mappings[i].object, &tell, &runtimes);
 
 		if (err)
 			return err;
