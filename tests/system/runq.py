@@ -182,7 +182,8 @@ def stacks_of_the_hog():
 def what_could_not_be_named_is_told():
 	"""Names that could not be resolved are reported: a long recording of stacks, with an unreadable perf map of a JIT process that ended
 	long before the end."""
-	with Contend("crowd"), Background("runq", "--slower", 100, "--stacks", "6", "1") as recording:
+	with Contend("crowd"), Background("runq", "--slower", 100, "--stacks", "8", "1") as recording:
+		check(recording.process.stdout.readline().startswith(b"Tracing"), "no header") # the program's waits are seen from its beginning
 		with Program("jitted", "map") as program:
 			with open("/tmp/perf-%d.map" % program.pid, "a", encoding="ascii") as file:
 				file.write("".join("zzzz this is no map %d\n" % i for i in range(100)))
