@@ -160,7 +160,7 @@ int runtime_programs_set(struct runtime_programs *programs, enum sonde_runtime k
 {
 	if (!objects[kind].bytes)
 		return diag_errno(diag, EOPNOTSUPP, "there is no program for it");
-	if (!programs->nr_users) /* nobody walks user stacks */
+	if (!programs->nr_users)
 		return 0;
 	if (!programs->kinds[kind].is_loaded && !programs->kinds[kind].err)
 		return -EAGAIN;

@@ -20,7 +20,8 @@ void runtime_programs_free(struct runtime_programs *programs); /* takes NULL */
  * borrowed for life. 0, -ENOMEM or what bpf(2) returned. */
 MUST_CHECK int runtime_programs_add(struct runtime_programs *programs, const struct bpf_object *object, const struct trigger *trigger,
 				    const struct bpf_program *last);
-/* Loads the program. The verifier takes a tenth of a second or more. runtime_programs_set reports a failure. */
+/* Loads the program. The verifier takes a tenth of a second or more. runtime_programs_set reports a failure. Without a trigger nobody walks
+ * user stacks: this and runtime_programs_set do nothing then. */
 void runtime_programs_load(struct runtime_programs *programs, enum sonde_runtime kind);
 /* Passes a process's data to the program; `process` is the runtime's own struct. 0; -EAGAIN: not loaded yet; -EOPNOTSUPP: cannot be loaded
  * (diag says why, each time); -E2BIG: too many processes; -ENOMEM or what bpf(2) returned. */
