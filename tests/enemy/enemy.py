@@ -25,11 +25,12 @@ SECONDS = float(os.environ.get("SONDE_ENEMY_SECONDS", "40"))
 HEADERS = {"profile": "Sampling", "offcpu": "Tracing", "wall": "Measuring"} # what sonde prints when it has begun
 EARLY_SECONDS = 8 # of its start, on a slow machine
 EXACT_NS = 3000 # how exactly a time of day maps to a time of CLOCK_MONOTONIC
+MILDEST = [None, GONE_FRAME, NAMELESS_FRAME] # errors: where a sample's moment may have been in several states, the one that it fits best
 SOON_NS = 10 ** 9 # a program that ends within this time may lack names
 LEAST = 1000 # samples of these programs that a recording at 10 kHz must have, however busy the machine is
 MOST_UNCLAIMED = 0.5 # of the samples: the starts and ends of processes
 MOST_NAMELESS = 0.002 # of the samples, of processes that live on, shown as [unknown]: where the reader has no CPU, code may be gone before its names are read. 0.1 % where the host is slow
-MOST_WRONG_ONCE = 0.00002 # of the samples: such a stack is reported in the note and deserves a test of its own. If a second recording in a row has one, the test fails
+MOST_WRONG_ONCE = 0.00002 # of the samples, or one: such a stack is reported in the note and deserves a test of its own. If a second recording in a row has one, the test fails
 CODE = {"plain": ("0157", "e"), "inplace": ("0157", "r"), "pushes": ("112036", "e"), "zeros": ("014", "e"), "libraries": ("0", "l")} # the KINDS and HABITS of `code`
 
 
@@ -132,7 +133,7 @@ class Scene:
 def unix_offset_ns():
 	"""The offset from CLOCK_MONOTONIC to CLOCK_REALTIME, as exactly as it can be read."""
 	best = None
-	for _ in range(100):
+	for _ in range(1000):
 		before, real, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
 		if best is None or after - before < best[0]:
 			best = (after - before, real - (before + after) // 2)
@@ -181,7 +182,7 @@ class Tally:
 
 	def is_doubtful(self):
 		"""Wrong, apart from frames without names, which depend on timing, but so rarely that another recording must decide."""
-		return self.is_wrong() and self.wrong - self.nameless() <= MOST_WRONG_ONCE * self.compared()
+		return self.is_wrong() and self.wrong - self.nameless() <= max(1, MOST_WRONG_ONCE * self.compared())
 
 	def compared(self):
 		return self.right + self.marked + self.wrong
@@ -228,7 +229,7 @@ def judge_samples(log, report, offset_ns, tally):
 			tally.unclaimed += 1
 			continue
 		errors = [judge.error(sample["user_stack"], frames, state) for state in states]
-		good = errors.index(None) if None in errors else 0
+		good = min(range(len(errors)), key=lambda i: MILDEST.index(errors[i]) if errors[i] in MILDEST else len(MILDEST)) # pylint: disable=cell-var-from-loop
 		if errors[good] == GONE_FRAME or (errors[good] == NAMELESS_FRAME and thread.end(time_ns) - time_ns < SOON_NS):
 			tally.add_mark(errors[good]) # ended before it could be resolved
 			continue
