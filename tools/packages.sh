@@ -60,6 +60,7 @@ test_packages() {
 	php8.2-fpm php-fpm8.2
 	php8.2-opcache
 	openjdk-17-jdk-headless jcmd
+	lua5.4 lua5.4
 	python3-pip pip3
 	python3-greenlet
 	python3-gevent

@@ -13,6 +13,7 @@
 struct location_jit {
 	uint32_t tgid;
 	struct jit_files files;
+	const struct recognised *recognised; /* the process's runtime, or NULL */
 };
 
 struct location_files {
@@ -58,6 +59,13 @@ struct jit_files *location_files_jit(const struct location_files *files, uint32_
 	const uint32_t *number = u64_map_find(&files->by_tgid, tgid);
 
 	return number ? &files->jits[*number].files : NULL;
+}
+
+const struct recognised *location_files_recognised(const struct location_files *files, uint32_t tgid)
+{
+	const uint32_t *number = u64_map_find(&files->by_tgid, tgid);
+
+	return number ? files->jits[*number].recognised : NULL;
 }
 
 static int add_images(struct location_file *file, const struct runtime_loader *runtimes, uint32_t object)
@@ -110,6 +118,8 @@ static int add_jit(struct location_files *files, const struct location_files_par
 	    u64_map_add(&files->by_tgid, tgid, files->nr_jits))
 		return -1;
 	files->jits[files->nr_jits] = (struct location_jit){ .tgid = tgid };
+	if (parts->runtimes)
+		files->jits[files->nr_jits].recognised = runtime_loader_recognised(parts->runtimes, tgid);
 	open_jit(parts, tgid, &files->jits[files->nr_jits++].files);
 	return 0;
 }

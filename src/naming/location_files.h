@@ -38,6 +38,8 @@ struct location_files;
 struct location_files *location_files_new(const struct location_files_parts *parts, const struct location_table *locations);
 void location_files_free(struct location_files *files); /* takes NULL */
 struct location_file *location_files_file(const struct location_files *files, uint32_t object); /* NULL: it has no location */
+/* The runtime of the process that is only recognised; NULL: none, or the process has no location outside of ELF files. */
+const struct recognised *location_files_recognised(const struct location_files *files, uint32_t tgid);
 struct jit_files *location_files_jit(const struct location_files *files, uint32_t tgid); /* NULL: it has no location outside of ELF files */
 /* Reports to `debug_files` which fetched files were refused. */
 void location_files_refuse(const struct location_files *files, struct debug_files *debug_files);

@@ -178,7 +178,10 @@ static int add_other(struct resolver *resolver, uint32_t number)
 	if (!where->tgid && !resolver_kernel_name(resolver, where, &name))
 		return resolver_add(resolver, number, &name, 1);
 	describe(resolver, where, text, sizeof(text));
-	return resolver_add(resolver, number, &(struct symbol_name){ .name = text, .system_name = "", .file = "" }, 1);
+	if (resolver_add(resolver, number, &(struct symbol_name){ .name = text, .system_name = "", .file = "" }, 1))
+		return -ENOMEM;
+	resolver->named[number].is_nameless = true;
+	return 0;
 }
 
 const uint32_t *resolver_locations(struct resolver *resolver, uint32_t where, uint32_t *ret_nr)
@@ -223,6 +226,22 @@ uint32_t resolver_cut(struct resolver *resolver)
 	return add_special(resolver, PROFILE_CUT, FRAME_MARK);
 }
 
+/* Code in memory without a file, for which no file has a name: of a runtime that is only recognised? */
+static bool has_recognised_mark(struct resolver *resolver, uint32_t where, uint32_t *ret_mark)
+{
+	const struct location *at = location_at(resolver->table, where);
+	const struct named *named = &resolver->named[where];
+	bool is_nameless = at->tgid && at->object == OBJECT_NONE && (!named->nr || named->is_nameless);
+	const struct recognised *recognised = is_nameless ? location_files_recognised(resolver->files, at->tgid) : NULL;
+	char text[64];
+
+	if (!recognised)
+		return false;
+	snprintf(text, sizeof(text), "[unsupported %s]", recognised->name);
+	*ret_mark = add_special(resolver, text, FRAME_MARK);
+	return true;
+}
+
 bool resolver_has_runtime_mark(struct resolver *resolver, uint32_t where, uint32_t caller, bool has_frames, uint32_t *ret_mark)
 {
 	const struct location *at = location_at(resolver->table, where);
@@ -231,6 +250,8 @@ bool resolver_has_runtime_mark(struct resolver *resolver, uint32_t where, uint32
 	const struct location_file *file;
 	char text[256];
 
+	if (!has_frames && has_recognised_mark(resolver, where, ret_mark))
+		return true;
 	if (is_made)
 		at = location_at(resolver->table, caller);
 	site.elf_vaddr = at->elf_vaddr - at->is_return;

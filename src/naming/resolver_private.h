@@ -8,6 +8,7 @@
 /* The profile's locations for one location: a range in resolver.locations. */
 struct named {
 	uint32_t first, nr; /* nr 0: not yet */
+	bool is_nameless;   /* only the place where it is was found */
 };
 
 struct resolver {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/profile.h"
+#include "runtime/recognised.h"
 #include "runtime/runtime.h"
 #include "runtime/tls_access.h"
 
@@ -85,13 +86,24 @@ bool runtime_image_is_sound(const struct runtime_image *image)
 	const struct runtime *runtime = runtime_of(image->runtime);
 	const struct sonde_runtime_process *process = &image->known.process;
 
-	if (!runtime || image->is_supported > 1 || !are_loops_sound(image) || !is_reason_plain(image) ||
+	if (image->is_supported > 1 || !are_loops_sound(image) || !is_reason_plain(image) ||
 	    image->is_supported != !image->reason[0])
 		return false;
-	if (!image->is_supported)
-		return true; /* nothing else in it is used */
-	return !process->generation && !process->serial && !process->load_bias && tls_access_is_sound(&process->root) &&
+	if (!image->is_supported) /* nothing else in it is used */
+		return runtime || (image->runtime == SONDE_RUNTIME_NONE && recognised_find(image->reason));
+	return runtime && !process->generation && !process->serial && !process->load_bias && tls_access_is_sound(&process->root) &&
 	       runtime->is_sound(image);
+}
+
+/* The runtime of this kind in the file, or with SONDE_RUNTIME_NONE one that is only recognised. 0, -ENOENT or -ENOMEM. */
+static int examine_for(uint32_t kind, const struct elf_file *elf, struct runtime_image *ret_image)
+{
+	int err = runtimes[kind] ? runtimes[kind]->examine(elf, ret_image) : recognised_examine(elf, ret_image);
+
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
+	drop_wrapped_loops(ret_image);
+	return runtime_image_is_sound(ret_image) ? 0 : -ENOENT; /* not true for some hostile files */
 }
 
 int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_images, uint32_t max)
@@ -100,14 +112,11 @@ int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_image
 
 	for (uint32_t kind = 0; kind < SONDE_RUNTIME_COUNT && nr < max; kind++) {
 		struct runtime_image image = { 0 };
-		int err = runtimes[kind] ? runtimes[kind]->examine(elf, &image) : -ENOENT;
+		int err = examine_for(kind, elf, &image);
 
 		if (err == -ENOMEM)
 			return err;
-		if (err)
-			continue;
-		drop_wrapped_loops(&image);
-		if (runtime_image_is_sound(&image)) /* not true for some hostile files */
+		if (!err)
 			ret_images[nr++] = image;
 	}
 	return (int)nr;

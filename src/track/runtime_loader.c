@@ -11,6 +11,7 @@
 
 #define BAD_FRAMES 8   /* a runtime whose first frames are all bad is given up after so many */
 #define MAX_RETRIES 200
+#define MAX_RECOGNISED 4096 /* processes, ended ones included; then all are forgotten */
 
 /* An interpreter in a file. */
 struct kept_image {
@@ -65,6 +66,8 @@ struct runtime_loader {
 	struct kept_process **kept;   /* those that run an interpreter */
 	uint32_t nr_kept, capacity;
 	struct u64_map by_tgid;       /* number in `kept` */
+	struct u64_map recognised;    /* recognised_number by tgid */
+	uint32_t nr_recognised;
 };
 
 struct runtime_loader *runtime_loader_new(struct sampler *sampler, struct parser *parser, struct proxy *proxy,
@@ -95,6 +98,7 @@ void runtime_loader_free(struct runtime_loader *loader)
 	free(loader->files);
 	free(loader->kept);
 	u64_map_done(&loader->by_tgid);
+	u64_map_done(&loader->recognised);
 	free(loader);
 }
 
@@ -115,6 +119,10 @@ static void note_unsupported(struct runtime_loader *loader, const struct runtime
 {
 	char version[32];
 
+	if (image->runtime == SONDE_RUNTIME_NONE) {
+		account_note(loader->account, "%s of %s is not walked: its frames are missing", image->reason, path);
+		return;
+	}
 	account_note(loader->account, "%s of %s is not supported: %s", version_of(image, version, sizeof(version)), path, image->reason);
 }
 
@@ -389,6 +397,50 @@ static int location_file(struct runtime_loader *loader, uint32_t tgid, uint32_t 
 	return 0;
 }
 
+static void forget_recognised(struct runtime_loader *loader, uint32_t tgid)
+{
+	const uint32_t *number = u64_map_find(&loader->recognised, tgid);
+
+	if (!number)
+		return;
+	u64_map_remove(&loader->recognised, tgid, *number);
+	loader->nr_recognised--;
+}
+
+/* Records the first runtime in the mappings that is only recognised. An ended process keeps its own: its frames may get their marks later.
+ * 0 or -ENOMEM. */
+static int note_recognised(struct runtime_loader *loader, uint32_t tgid, const struct tell *tell)
+{
+	const struct recognised *found = NULL;
+
+	for (uint32_t i = 0; i < tell->nr_mappings && !found; i++) {
+		const struct kept_file *file = file_of(loader, tell->mappings[i].object);
+
+		for (uint32_t image = 0; file && image < file->nr_images && !found; image++) {
+			if (file->images[image].image.runtime == SONDE_RUNTIME_NONE)
+				found = recognised_find(file->images[image].image.reason);
+		}
+	}
+	if (tell->nr_mappings)
+		forget_recognised(loader, tgid);
+	if (!found)
+		return 0;
+	if (loader->nr_recognised == MAX_RECOGNISED) {
+		u64_map_done(&loader->recognised);
+		loader->recognised = (struct u64_map){ 0 };
+		loader->nr_recognised = 0;
+	}
+	loader->nr_recognised++;
+	return u64_map_add(&loader->recognised, tgid, recognised_number(found));
+}
+
+const struct recognised *runtime_loader_recognised(const struct runtime_loader *loader, uint32_t tgid)
+{
+	const uint32_t *number = u64_map_find(&loader->recognised, tgid);
+
+	return number ? recognised_at(*number) : NULL;
+}
+
 int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings,
 			uint32_t nr_mappings, uint32_t *ret_runtimes)
 {
@@ -403,6 +455,8 @@ int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t g
 		if (file && file->libc.is_known && !tell.libc.is_known)
 			tell.libc = file->libc;
 	}
+	if (note_recognised(loader, tgid, &tell))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_mappings; i++) {
 		int err = location_file(loader, tgid, generation, mappings[i].object, &tell, &runtimes);
 

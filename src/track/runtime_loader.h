@@ -13,6 +13,7 @@
 #include "model/account.h"
 #include "parse/parser.h"
 #include "process/process_table.h"
+#include "runtime/recognised.h"
 #include "runtime/runtime.h"
 #include "unwind/table_cache.h"
 
@@ -43,6 +44,8 @@ uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid
  * Borrowed until the process changes. */
 const union sonde_runtime_known *runtime_loader_known(const struct runtime_loader *loader, uint32_t tgid, uint32_t generation,
 						      uint32_t kind);
+/* The runtime of the process that is only recognised, also after the process's end; NULL: none is known. */
+const struct recognised *runtime_loader_recognised(const struct runtime_loader *loader, uint32_t tgid);
 /* Marks processes as changed whose interpreter was not initialized when it was looked for. */
 void runtime_loader_retry(struct runtime_loader *loader);
 /* Loads the program for one interpreter that was found for the first time. That takes long, so its processes are first reported without it,

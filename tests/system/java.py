@@ -238,22 +238,7 @@ def check_printed(java):
 	return "%d stacks of threads that run, %d marked; %d threads that wait" % (nr, nr_marked, len(waits))
 
 
-def check_openj9(java):
-	"""No OpenJ9 is at hand: a library with its export."""
-	need_bpf()
-	folder = fresh_folder("java_openj9")
-	for name, text, options in (("libj9vm29.so", "int J9_CreateJavaVM(void) { for (volatile int i = 0;; i++) ; }", ["-shared", "-fPIC"]),
-		("main", "int J9_CreateJavaVM(void); int main(void) { return J9_CreateJavaVM(); }", ["-L" + folder, "-lj9vm29", "-Wl,-rpath," + folder])):
-		with open(os.path.join(folder, name + ".c"), "w", encoding="ascii") as file:
-			file.write(text)
-		done = run(["cc", "-o", os.path.join(folder, name), file.name, *options])
-		check(done.code == 0, lambda done=done: done.err)
-	report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 199, 1, "--", os.path.join(folder, "main"), want=0).out)
-	leaves = {stack_of(report, sample)[-1][:2] for sample in report["samples"] if any(frame[1] == "J9_CreateJavaVM" for frame in stack_of(report, sample))}
-	check(leaves == {("mark", "[unsupported java 0.0: OpenJ9]")}, lambda: "%r" % leaves)
-
-
-CHECKS = {"openj9": check_openj9, "reloaded": check_reloaded, "printed": check_printed}
+CHECKS = {"reloaded": check_reloaded, "printed": check_printed}
 
 
 def register(java, mode):
@@ -267,6 +252,6 @@ def register(java, mode):
 
 if __name__ == "__main__":
 	for each in os.environ.get("SONDE_JAVAS", "/usr/bin/java").split(":"):
-		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted adapters reloaded printed openj9 z shenandoah epsilon virtual").split():
+		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted adapters reloaded printed z shenandoah epsilon virtual").split():
 			register(each, one)
 	run_tests()

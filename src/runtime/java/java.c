@@ -87,24 +87,12 @@ static int find_table(const struct elf_file *elf, const char *name, uint64_t *re
 	return 0;
 }
 
-/* OpenJ9 exports J9_CreateJavaVM from libj9vm*.so. Its stacks are of another kind. */
-static bool is_openj9(const struct elf_file *elf)
-{
-	struct dynamic_symbol symbol;
-
-	return !dynamic_symbol_find(elf, "J9_CreateJavaVM", &symbol);
-}
-
 static int java_examine(const struct elf_file *elf, struct runtime_image *ret_image)
 {
 	struct runtime_image image = { .runtime = SONDE_RUNTIME_JAVA };
 	struct java_image *java = RUNTIME_OWN(struct java_image, image.naming);
 	int err;
 
-	if (is_openj9(elf)) {
-		*ret_image = image;
-		return unsupported(ret_image, "OpenJ9");
-	}
 	if (find_table(elf, "gHotSpotVMStructs", &java->structs))
 		return -ENOENT;
 	err = find_version(elf, image.version);
