@@ -300,6 +300,20 @@ const char *sonde_session_warning(struct sonde_session *session);
 __attribute__((warn_unused_result)) int sonde_trace_list(const char *pattern, bool verbose, int (*text)(void *arg, const char *lines),
 							 void *arg);
 
+struct sonde_examine_options {
+	size_t size;                /* sizeof(struct sonde_examine_options) */
+	uint32_t tgid;
+	uint64_t stacks_ns;         /* how long to take its threads' stacks; 0: not at all */
+	bool json;                  /* an object for programs (docs/formats.md), instead of lines for people */
+	bool colour;                /* with terminal escape sequences */
+	int (*text)(void *arg, const char *report); /* called once; a value other than 0 is returned */
+	void *arg;
+};
+
+/* Looks at a process: its runtimes, its files with their unwind tables and names, code in no file, and what is missing in its stacks.
+ * Passes on the report. 0; -ESRCH: there is no such process; -EACCES: not permitted; or another negative errno. */
+__attribute__((warn_unused_result)) int sonde_examine_process(const struct sonde_examine_options *options);
+
 /* The source of the BPF programs that these options would load. Needs no rights. Borrowed for ever. */
 const char *sonde_profile_source(const struct sonde_session_options *options);
 

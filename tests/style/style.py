@@ -88,6 +88,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"events": COMMON | {"collect", "dwarf", "programs", "frames", "show", "stacks", "engine", "sonde"},
 	"memory": COMMON | {"collect", "programs", "process", "runtime", "parse", "track", "naming", "stacks", "engine", "sonde"},
 	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "events", "memory", "sonde"},
+	"examine": COMMON | {"runtime", "unwind", "proxy", "process", "parse", "track", "naming", "session", "sonde"},
 
 	"cli": {"sonde", "base"},
 	"stat": {"sonde", "base", "codec", "cli"},

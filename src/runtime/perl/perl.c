@@ -175,4 +175,5 @@ const struct runtime runtime_perl = {
 	.is_sound = is_sound,
 	.place = place,
 	.describe = perl_describe,
+	.layout = "a table of versions, and what its own code shows",
 };

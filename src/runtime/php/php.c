@@ -165,4 +165,5 @@ const struct runtime runtime_php = {
 	.place = php_place,
 	.owns_code = php_owns_code,
 	.describe = php_describe,
+	.layout = "a table of versions, and what its own code shows",
 };

@@ -345,4 +345,5 @@ const struct runtime runtime_python = {
 	.place = python_place,
 	.describe = python_describe,
 	.trampoline = "py::", /* python -X perf */
+	.layout = "from 3.13 on its own description (_Py_DebugOffsets), before that a table of versions",
 };

@@ -131,4 +131,5 @@ const struct runtime runtime_v8 = {
 	.owns_part = v8_owns_part,
 	.own_heap = "V8's heap does not use malloc, so only native code is seen; node --heap-prof shows the heap",
 	.describe = v8_describe,
+	.layout = "its own description (v8dbg_ symbols), and a table of versions",
 };
