@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ruby: CRuby, in its library or in the program. Recognised by the symbols that it exports to extensions. Debian's files are stripped. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <elf.h>
+
+#include "elf/dynamic_symbol.h"
+#include "runtime/ruby/ruby_private.h"
+#include "runtime/tls_access.h"
+
+#define MAX_LOOP_BYTES ((uint64_t)1 << 20)
+
+/* Seen in the files of Debian: 3.1. */
+static const struct ruby_row rows[] = {
+	{ 3, 1, 64, 88, 120, 136, 144, 12, 32, 0xa9 },
+};
+
+const struct ruby_row *ruby_row_of(uint32_t major, uint32_t minor)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].major == major && rows[i].minor == minor)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static int unsupported(struct runtime_image *image, const char *why)
+{
+	snprintf(image->reason, sizeof(image->reason), "%s", why);
+	return 0;
+}
+
+/* ruby_api_version: three int; the last is 0. ruby_version is a text: "3.1.2". */
+static int read_version(const struct elf_file *elf, uint8_t version[3])
+{
+	struct dynamic_symbol symbol;
+	unsigned int parts[3];
+	char text[16] = "";
+
+	if (dynamic_symbol_find(elf, "ruby_version", &symbol) || elf_file_read_vaddr(elf, symbol.elf_vaddr, text, 6))
+		return -ENOENT;
+	if (sscanf(text, "%u.%u.%u", &parts[0], &parts[1], &parts[2]) != 3)
+		return -ENOENT;
+	for (int i = 0; i < 3; i++)
+		version[i] = (uint8_t)(parts[i] < 255 ? parts[i] : 255);
+	return 0;
+}
+
+static int find_loop(const struct elf_file *elf, struct runtime_image *image)
+{
+	struct dynamic_symbol symbol;
+
+	if (dynamic_symbol_find(elf, "rb_vm_exec", &symbol) || symbol.type != STT_FUNC || !symbol.size_bytes ||
+	    symbol.size_bytes > MAX_LOOP_BYTES || symbol.elf_vaddr > UINT64_MAX - symbol.size_bytes)
+		return -ENOENT;
+	image->loops[image->nr_loops++] = (struct sonde_code_range){ symbol.elf_vaddr, symbol.elf_vaddr + symbol.size_bytes };
+	return 0;
+}
+
+static void take_row(const struct ruby_row *row, const struct sonde_code_range loops[SONDE_MAX_LOOPS], struct sonde_ruby *ruby)
+{
+	memcpy(ruby->loops, loops, sizeof(ruby->loops));
+	ruby->cfp_bytes = row->cfp_bytes;
+}
+
+static int fill(const struct elf_file *elf, struct runtime_image *image)
+{
+	const struct ruby_row *row = ruby_row_of(image->version[0], image->version[1]);
+	struct sonde_ruby *ruby = RUNTIME_OWN(struct sonde_ruby, image->known);
+	struct ruby_naming *naming = RUNTIME_OWN(struct ruby_naming, image->naming);
+
+	if (elf_file_machine(elf) != EM_X86_64)
+		return unsupported(image, "not known on this machine");
+	if (!row)
+		return unsupported(image, "no layout of this version is known");
+	if (find_loop(elf, image))
+		return unsupported(image, "rb_vm_exec is not exported");
+	if (tls_access_symbol(elf, "ruby_current_ec", &ruby->process.root))
+		return unsupported(image, "ruby_current_ec is not exported");
+	if (ruby_symbols_find(elf, &naming->symbols))
+		return unsupported(image, "the table of its symbols is not found");
+	take_row(row, image->loops, ruby);
+	image->is_supported = 1;
+	return 0;
+}
+
+static int ruby_examine(const struct elf_file *elf, struct runtime_image *ret_image)
+{
+	struct runtime_image image;
+	struct dynamic_symbol symbol;
+
+	memset(&image, 0, sizeof(image));
+	image.runtime = SONDE_RUNTIME_RUBY;
+	if (dynamic_symbol_find(elf, "ruby_run_node", &symbol) || read_version(elf, image.version))
+		return -ENOENT;
+	fill(elf, &image);
+	*ret_image = image;
+	return 0;
+}
+
+static bool ruby_is_sound(const struct runtime_image *image)
+{
+	const struct ruby_row *row = ruby_row_of(image->version[0], image->version[1]);
+	struct sonde_ruby made = *RUNTIME_OWN(const struct sonde_ruby, image->known);
+
+	if (!row || !image->nr_loops)
+		return false;
+	take_row(row, image->loops, &made);
+	return !memcmp(&made, &image->known, sizeof(made));
+}
+
+static int ruby_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc,
+		      const struct runtime_memory *memory, struct diag *diag, void *ret_process)
+{
+	struct sonde_ruby ruby = *RUNTIME_OWN(const struct sonde_ruby, image->known);
+
+	if (tls_access_place(&image->known.process.root, load_bias, libc, &ruby.process.root))
+		return diag_errno(diag, EOPNOTSUPP, "it is unknown where its C library keeps a thread's data");
+	ruby.process.load_bias = load_bias;
+	for (uint32_t i = 0; i < SONDE_MAX_LOOPS && ruby.loops[i].end_pc; i++) {
+		ruby.loops[i].start_pc += load_bias;
+		ruby.loops[i].end_pc += load_bias;
+	}
+	memcpy(ret_process, &ruby, sizeof(ruby));
+	return 0;
+}
+
+const struct runtime runtime_ruby = {
+	.examine = ruby_examine,
+	.is_sound = ruby_is_sound,
+	.place = ruby_place,
+	.describe = ruby_describe,
+	.layout = "a table of versions, and what its own code shows",
+};

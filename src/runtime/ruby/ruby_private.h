@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ruby_private: the parts of Ruby's folder. Layouts: vm_core.h, iseq.h, method.h, symbol.c, include/ruby/internal/core/rstring.h and rarray.h
+ * of that version. */
+#pragma once
+#include <stdint.h>
+
+#include "abi/ruby.h"
+#include "base/cleanup.h"
+#include "runtime/runtime.h"
+
+struct ruby_row {
+	uint8_t major, minor;
+	uint16_t cfp_bytes;
+	/* in rb_iseq_constant_body: first_lineno (an integer as an object); insns_info.body, .size and .succ_index_table */
+	uint16_t body_first_line, body_lines, body_nr_lines, body_index;
+	uint16_t line_bytes;     /* of struct iseq_insn_info_entry */
+	uint16_t def_id;         /* in rb_method_definition_t: original_id */
+	uint16_t last_operator;  /* tLAST_OP_ID: ids up to it are not shifted */
+};
+
+/* `naming` of the image. */
+struct ruby_naming {
+	uint64_t symbols; /* of global_symbols: its last_id; as linked */
+};
+
+const struct ruby_row *ruby_row_of(uint32_t major, uint32_t minor); /* NULL: none */
+/* Finds global_symbols by the code of rb_id2str. 0, or -ENOENT. */
+MUST_CHECK int ruby_symbols_find(const struct elf_file *elf, uint64_t *ret_symbols);
+/* As struct runtime's `describe`. */
+MUST_CHECK int ruby_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
+			     const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);
