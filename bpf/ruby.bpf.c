@@ -17,4 +17,5 @@
 #define RUNTIME_ENTER ruby_enter
 #define RUNTIME_STEP ruby_step
 #define RUNTIME_LOOPS(known) (known)->loops
+#define RUNTIME_INNER(known) &(known)->core
 #include "lib/runtime_main.h"

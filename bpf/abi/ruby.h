@@ -44,6 +44,7 @@
 struct sonde_ruby {
 	struct sonde_runtime_process process; /* root: the thread's rb_execution_context_t */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* rb_vm_exec */
+	struct sonde_code_range core; /* vm_exec_core, which that calls to run instructions; both 0: it is a part of rb_vm_exec */
 	__u64 cfp_bytes;
 };
 

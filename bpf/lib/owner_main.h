@@ -48,7 +48,7 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 	if (!s || !count)
 		return 0; /* cannot happen: the program before has taken it, and there are always some */
 	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->known, sizeof(RUNTIME_STRUCT));
-	begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIR_ALL, 0);
+	begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIR_ALL, 0, 0);
 	if (known != KNOWN_WELL) {
 		s->walk.owner = 0;
 		runtime_stop(&s->runtime, SONDE_RUNTIME_STOP_TORN);

@@ -6,6 +6,7 @@
  *   RUNTIME_STRUCT                what is known of a process
  *   RUNTIME_ENTER, RUNTIME_STEP   its steps (docs/internals/adding-a-runtime.md)
  *   RUNTIME_LOOPS(known)          the ranges for entries that are paired by counting, or 0
+ *   RUNTIME_INNER(known)          a function that the loop calls to do its work; may be left out
  *   RUNTIME_PAIRING               how these are paired, an enum runtime_pairing; default: RUNTIME_PAIR_ALL
  *   RUNTIME_COPY                  copies what names code; not defined: the code lives long enough */
 #pragma once
@@ -14,6 +15,9 @@
 
 #ifndef RUNTIME_PAIRING
 #define RUNTIME_PAIRING RUNTIME_PAIR_ALL
+#endif
+#ifndef RUNTIME_INNER
+#define RUNTIME_INNER(known) 0
 #endif
 #define RUNTIME_MAX_TURNS (4 * SONDE_MAX_RUNTIME_FRAMES) /* elements that are no frames take a turn as well */
 #define RUNTIME_MANY 64
@@ -158,7 +162,7 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 		return 0; /* cannot happen: the program before has taken it */
 	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->known, sizeof(RUNTIME_STRUCT));
 	if (known == KNOWN_WELL) {
-		begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIRING, RUNTIME_LOOPS(known_of(s)));
+		begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIRING, RUNTIME_LOOPS(known_of(s)), RUNTIME_INNER(known_of(s)));
 		if (RUNTIME_ENTER(&s->walk, &s->runtime, known_of(s)) == RUNTIME_GOES_ON)
 			runtime_all_turns(s->walk.number);
 		end_runtime(s);
@@ -166,7 +170,7 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 		copy_codes(s->walk.number);
 #endif
 	} else if (known == KNOWN_TORN) {
-		begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIRING, 0);
+		begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIRING, 0, 0);
 		runtime_stop(&s->runtime, SONDE_RUNTIME_STOP_TORN);
 		end_runtime(s);
 	}

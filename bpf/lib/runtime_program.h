@@ -114,9 +114,10 @@ WALK_FUNCTION int settle(__u32 slot, __u32 from)
 	return 0;
 }
 
-/* Call before a runtime's first step. `loops`: SONDE_MAX_LOOPS ranges; NULL: its entries are not paired by counting. */
+/* Call before a runtime's first step. `loops`: SONDE_MAX_LOOPS ranges; NULL: its entries are not paired by counting. `inner`:
+ * as in struct runtime_walk; NULL: none. */
 static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime kind, enum runtime_pairing pairing,
-					  const struct sonde_code_range *loops)
+					  const struct sonde_code_range *loops, const struct sonde_code_range *inner)
 {
 	struct runtime_walk *r = &s->runtime;
 
@@ -137,6 +138,7 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 		return;
 	for (int i = 0; i < SONDE_MAX_LOOPS; i++)
 		r->ranges[i] = loops[i];
+	r->inner = inner ? *inner : (struct sonde_code_range){};
 	look_at_natives(s->walk.number);
 }
 

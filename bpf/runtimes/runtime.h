@@ -68,6 +68,7 @@ struct runtime_walk {
 	__u32 nr_cached;     /* frames that were in the cache, in all walks */
 	__u32 nr_hits, nr_checked, nr_wrong; /* likewise, of the runtime that walks now; of these: read again; found to be other code */
 	struct sonde_code_range ranges[SONDE_MAX_LOOPS];
+	struct sonde_code_range inner; /* a function of the loop's own, whose frame the run replaces where the loop has called it */
 	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames in these ranges, leaf first */
 	struct runtime_place places[1 << RUNTIME_PLACES_SHIFT]; /* outlives the walk */
 	struct runtime_cached cache[1 << RUNTIME_CACHE_SHIFT]; /* likewise */
@@ -260,6 +261,13 @@ static __always_inline int runtime_entry(struct runtime_walk *r)
 	return runtime_push(r, 0, RUNTIME_TO_COUNT, 0, SONDE_RUNTIME_ENTRY);
 }
 
+static __always_inline __u64 runtime_native_pc(const __u64 *frames, __u32 i)
+{
+	__u64 frame = frames[i & (SONDE_MAX_USER_FRAMES - 1)];
+
+	return (frame & ~SONDE_FRAME_RETURN) - (frame >> 63);
+}
+
 static __always_inline int runtime_is_in_loop(const struct runtime_walk *r, __u64 pc)
 {
 	for (int i = 0; i < SONDE_MAX_LOOPS; i++) {
@@ -272,12 +280,14 @@ static __always_inline int runtime_is_in_loop(const struct runtime_walk *r, __u6
 /* Notes the i-th native frame if it is an activation of the loop. */
 static __always_inline void runtime_look_at_native(struct runtime_walk *r, const __u64 *frames, __u32 i)
 {
-	__u64 frame = frames[i & (SONDE_MAX_USER_FRAMES - 1)], pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63);
+	__u64 pc = runtime_native_pc(frames, i), called;
 
 	if (!runtime_is_in_loop(r, pc))
 		return;
 	if (!r->nr_loops)
 		r->leaf_pc = pc;
+	called = i ? runtime_native_pc(frames, i - 1) : 0;
+	i -= called - r->inner.start_pc < r->inner.end_pc - r->inner.start_pc;
 	r->loops[r->nr_loops++ & (RUNTIME_MAX_LOOPS - 1)] = i; /* never more than there are native frames */
 }
 

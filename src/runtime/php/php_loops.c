@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* php_loops: finds the code of execute_ex. Compilers move rarely executed code out of a function. That part has an FDE of its own but, in a
  * stripped file, no symbol: it is found by the jumps into it. The code is not decoded: all bytes that look like a jump are counted.
- * Accidental ones lead anywhere, those of execute_ex lead to one part by dozens. FDEs: LSB core, "Exception Frames". */
+ * Accidental ones lead anywhere, those of execute_ex lead to one part by dozens. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,83 +10,11 @@
 
 #include "base/reader.h"
 #include "elf/dynamic_symbol.h"
+#include "runtime/fde_index.h"
 #include "runtime/php/php_private.h"
 
 #define MAX_LOOP_BYTES ((uint64_t)4 << 20)
-#define MAX_FDES (1u << 20)
 #define MIN_JUMPS 8 /* number of jumps into an FDE */
-
-/* Encodings that linkers use: DW_EH_PE_udata4; datarel | sdata4; pcrel | sdata4. */
-#define UDATA4 0x03
-#define DATAREL_SDATA4 0x3b
-#define PCREL_SDATA4 0x1b
-
-struct fde_entry {
-	int32_t pc, fde; /* relative to the header */
-};
-
-struct fde_index { /* the table of PT_GNU_EH_FRAME, sorted */
-	uint64_t vaddr;
-	uint32_t nr;
-	struct fde_entry *entries;
-};
-
-static int index_read(const struct elf_file *elf, struct fde_index *ret_index)
-{
-	uint64_t file_off, vaddr, size;
-	struct fde_entry *entries;
-	uint8_t head[12];
-	uint32_t nr;
-
-	if (elf_file_eh_frame_hdr(elf, &file_off, &vaddr, &size) || size < sizeof(head) ||
-	    elf_file_read_at(elf, file_off, head, sizeof(head)))
-		return -ENOENT;
-	memcpy(&nr, head + 8, sizeof(nr));
-	if (head[0] != 1 || head[1] != PCREL_SDATA4 || head[2] != UDATA4 || head[3] != DATAREL_SDATA4 || !nr || nr > MAX_FDES ||
-	    nr > (size - sizeof(head)) / sizeof(*entries))
-		return -ENOENT;
-	entries = calloc(nr, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	if (elf_file_read_at(elf, file_off + sizeof(head), entries, nr * sizeof(*entries))) {
-		free(entries);
-		return -ENOENT;
-	}
-	*ret_index = (struct fde_index){ .vaddr = vaddr, .nr = nr, .entries = entries };
-	return 0;
-}
-
-static uint64_t index_pc(const struct fde_index *index, uint32_t i)
-{
-	return index->vaddr + (uint64_t)(int64_t)index->entries[i].pc;
-}
-
-/* Finds the last entry that starts at or before pc; nr: none. */
-static uint32_t index_find(const struct fde_index *index, uint64_t pc)
-{
-	uint32_t low = 0, high = index->nr;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (index_pc(index, middle) <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : index->nr;
-}
-
-static int index_end(const struct elf_file *elf, const struct fde_index *index, uint32_t i, uint64_t *ret_end)
-{
-	uint64_t at = index->vaddr + (uint64_t)(int64_t)index->entries[i].fde, start = index_pc(index, i);
-	uint32_t words[4]; /* length, CIE, pc, size */
-
-	if (elf_file_read_vaddr(elf, at, words, sizeof(words)) || at + 8 + (uint64_t)(int64_t)(int32_t)words[2] != start || !words[3])
-		return -EBADMSG;
-	*ret_end = start + words[3];
-	return 0;
-}
 
 /* Decodes a direct jump; *ret_target 0: there is none. Returns the distance to the next possible position of a jump. */
 static size_t jump_at(uint16_t machine, const uint8_t *code, size_t left, uint64_t pc, uint64_t *ret_target)
@@ -135,8 +63,8 @@ static int count_jumps(const struct elf_file *elf, const struct fde_index *index
 		i += jump_at(elf_file_machine(elf), code + i, size - i, pc, &target);
 		if (!target || target - loop->start_pc < size)
 			continue;
-		fde = index_find(index, target);
-		if (fde < index->nr && index_pc(index, fde) != target && !index_end(elf, index, fde, &end) && target < end)
+		fde = fde_index_find(index, target);
+		if (fde < index->nr && fde_index_pc(index, fde) != target && !fde_index_end(elf, index, fde, &end) && target < end)
 			counts[fde]++;
 	}
 	*ret_counts = MOVE(counts);
@@ -145,24 +73,22 @@ static int count_jumps(const struct elf_file *elf, const struct fde_index *index
 
 static int find_parts(const struct elf_file *elf, struct sonde_code_range loops[SONDE_MAX_LOOPS])
 {
-	struct fde_index index = { 0 };
-	CLEANUP(freep) struct fde_entry *entries = NULL;
+	CLEANUP(fde_index_done) struct fde_index index = { 0 };
 	CLEANUP(freep) uint32_t *counts = NULL;
 	int nr = 1, err;
 
-	err = index_read(elf, &index);
+	err = fde_index_read(elf, &index);
 	if (err)
 		return err == -ENOMEM ? err : nr;
-	entries = index.entries;
 	err = count_jumps(elf, &index, &loops[0], &counts);
 	if (err)
 		return err == -ENOMEM ? err : nr;
 	for (uint32_t i = 0; i < index.nr && nr < SONDE_MAX_LOOPS; i++) {
 		uint64_t end;
 
-		if (counts[i] < MIN_JUMPS || index_end(elf, &index, i, &end))
+		if (counts[i] < MIN_JUMPS || fde_index_end(elf, &index, i, &end))
 			continue;
-		loops[nr++] = (struct sonde_code_range){ .start_pc = index_pc(&index, i), .end_pc = end };
+		loops[nr++] = (struct sonde_code_range){ .start_pc = fde_index_pc(&index, i), .end_pc = end };
 	}
 	return nr;
 }

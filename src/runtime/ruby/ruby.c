@@ -10,8 +10,6 @@
 #include "runtime/ruby/ruby_private.h"
 #include "runtime/tls_access.h"
 
-#define MAX_LOOP_BYTES ((uint64_t)1 << 20)
-
 /* Seen in the files of Debian: 3.1. */
 static const struct ruby_row rows[] = {
 	{ 3, 1, 64, 88, 120, 136, 144, 12, 32, 0xa9 },
@@ -48,17 +46,6 @@ static int read_version(const struct elf_file *elf, uint8_t version[3])
 	return 0;
 }
 
-static int find_loop(const struct elf_file *elf, struct runtime_image *image)
-{
-	struct dynamic_symbol symbol;
-
-	if (dynamic_symbol_find(elf, "rb_vm_exec", &symbol) || symbol.type != STT_FUNC || !symbol.size_bytes ||
-	    symbol.size_bytes > MAX_LOOP_BYTES || symbol.elf_vaddr > UINT64_MAX - symbol.size_bytes)
-		return -ENOENT;
-	image->loops[image->nr_loops++] = (struct sonde_code_range){ symbol.elf_vaddr, symbol.elf_vaddr + symbol.size_bytes };
-	return 0;
-}
-
 static void take_row(const struct ruby_row *row, const struct sonde_code_range loops[SONDE_MAX_LOOPS], struct sonde_ruby *ruby)
 {
 	memcpy(ruby->loops, loops, sizeof(ruby->loops));
@@ -70,13 +57,16 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 	const struct ruby_row *row = ruby_row_of(image->version[0], image->version[1]);
 	struct sonde_ruby *ruby = RUNTIME_OWN(struct sonde_ruby, image->known);
 	struct ruby_naming *naming = RUNTIME_OWN(struct ruby_naming, image->naming);
+	int err;
 
 	if (elf_file_machine(elf) != EM_X86_64)
 		return unsupported(image, "not known on this machine");
 	if (!row)
 		return unsupported(image, "no layout of this version is known");
-	if (find_loop(elf, image))
-		return unsupported(image, "rb_vm_exec is not exported");
+	err = ruby_loops_find(elf, &image->loops[0], &ruby->core);
+	if (err)
+		return err == -ENOMEM ? err : unsupported(image, "its interpreter, rb_vm_exec, is not found");
+	image->nr_loops = 1;
 	if (tls_access_symbol(elf, "ruby_current_ec", &ruby->process.root))
 		return unsupported(image, "ruby_current_ec is not exported");
 	if (ruby_symbols_find(elf, &naming->symbols))
@@ -95,7 +85,8 @@ static int ruby_examine(const struct elf_file *elf, struct runtime_image *ret_im
 	image.runtime = SONDE_RUNTIME_RUBY;
 	if (dynamic_symbol_find(elf, "ruby_run_node", &symbol) || read_version(elf, image.version))
 		return -ENOENT;
-	fill(elf, &image);
+	if (fill(elf, &image))
+		return -ENOMEM;
 	*ret_image = image;
 	return 0;
 }
@@ -123,6 +114,8 @@ static int ruby_place(const struct runtime_image *image, uint64_t load_bias, con
 		ruby.loops[i].start_pc += load_bias;
 		ruby.loops[i].end_pc += load_bias;
 	}
+	ruby.core.start_pc += ruby.core.end_pc ? load_bias : 0;
+	ruby.core.end_pc += ruby.core.end_pc ? load_bias : 0;
 	memcpy(ret_process, &ruby, sizeof(ruby));
 	return 0;
 }

@@ -24,6 +24,9 @@ struct ruby_naming {
 };
 
 const struct ruby_row *ruby_row_of(uint32_t major, uint32_t minor); /* NULL: none */
+/* Finds rb_vm_exec, and the function that it calls to run instructions, vm_exec_core; that one both 0: it has become a part of
+ * rb_vm_exec. 0, -ENOENT or -ENOMEM. */
+MUST_CHECK int ruby_loops_find(const struct elf_file *elf, struct sonde_code_range *ret_exec, struct sonde_code_range *ret_core);
 /* Finds global_symbols by the code of rb_id2str. 0, or -ENOENT. */
 MUST_CHECK int ruby_symbols_find(const struct elf_file *elf, uint64_t *ret_symbols);
 /* As struct runtime's `describe`. */
