@@ -10,9 +10,11 @@
 #include "runtime/ruby/ruby_private.h"
 #include "runtime/tls_access.h"
 
-/* Seen in the files of Debian: 3.1. */
+/* Tried with Debian's. */
 static const struct ruby_row rows[] = {
-	{ 3, 1, 64, 88, 120, 136, 144, 12, 32, 0xa9 },
+	{ 2, 7, 56, 88, 120, 136, 144, 8, 32, false },
+	{ 3, 1, 64, 88, 120, 136, 144, 12, 32, false },
+	{ 3, 3, 56, 88, 112, 128, 136, 12, 32, true },
 };
 
 const struct ruby_row *ruby_row_of(uint32_t major, uint32_t minor)
@@ -67,9 +69,9 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 	if (err)
 		return err == -ENOMEM ? err : unsupported(image, "its interpreter, rb_vm_exec, is not found");
 	image->nr_loops = 1;
-	if (tls_access_symbol(elf, "ruby_current_ec", &ruby->process.root))
-		return unsupported(image, "ruby_current_ec is not exported");
-	if (ruby_symbols_find(elf, &naming->symbols))
+	if (ruby_root_find(elf, &ruby->process.root))
+		return unsupported(image, "it is not found where its threads keep their state");
+	if (ruby_symbols_find(elf, naming))
 		return unsupported(image, "the table of its symbols is not found");
 	take_row(row, image->loops, ruby);
 	image->is_supported = 1;

@@ -35,7 +35,7 @@ struct names {
 	const struct runtime_memory *memory;
 	const struct sonde_ruby *ruby;
 	const struct ruby_row *row;
-	uint64_t symbols;
+	uint64_t symbols, last_operator;
 };
 
 static int read_at(const struct names *names, uint64_t from, void *to, size_t size)
@@ -76,7 +76,7 @@ static void append(char *to, size_t size, const char *bytes, size_t nr)
 static int append_string(const struct names *names, uint64_t string, char *to, size_t size)
 {
 	char text[MAX_TEXT_BYTES];
-	uint64_t flags, length, from = string + CONTENTS;
+	uint64_t flags, length, from = string + (names->row->has_plain_lengths ? STRING_TEXT : CONTENTS);
 	int err = read_u64(names, string, &flags);
 
 	if (err)
@@ -84,11 +84,10 @@ static int append_string(const struct names *names, uint64_t string, char *to, s
 	if ((flags & SONDE_RUBY_TYPE_MASK) != T_STRING)
 		return -EBADMSG;
 	length = flags >> STRING_LENGTH_SHIFT & STRING_LENGTH_MASK;
-	if (flags & STRING_IS_ELSEWHERE) {
+	if (flags & STRING_IS_ELSEWHERE || names->row->has_plain_lengths)
 		err = read_u64(names, string + CONTENTS, &length);
-		if (!err)
-			err = read_u64(names, string + STRING_TEXT, &from);
-	}
+	if (!err && flags & STRING_IS_ELSEWHERE)
+		err = read_u64(names, string + STRING_TEXT, &from);
 	if (!err && !length)
 		return 0;
 	length = length < sizeof(text) ? length : sizeof(text);
@@ -121,7 +120,7 @@ static int array_item(const struct names *names, uint64_t array, uint64_t i, uin
 /* Appends a symbol's text, as rb_id2str finds it. */
 static int append_symbol(const struct names *names, uint64_t id, char *to, size_t size)
 {
-	uint64_t number = id > names->row->last_operator ? id >> ID_SCOPE_SHIFT : id, ids, array, string;
+	uint64_t number = id > names->last_operator ? id >> ID_SCOPE_SHIFT : id, ids, array, string;
 	uint32_t last;
 	int err = read_u32(names, names->symbols, &last);
 
@@ -222,8 +221,13 @@ static int describe_iseq(const struct names *names, const struct sonde_runtime_f
 	if (err)
 		return err;
 	function->line = line_of(names, body, frame->where);
-	if (!read_u64(names, body + names->row->body_first_line, &first_line) && first_line & 1 && first_line >> 1 <= INT32_MAX)
-		function->start_line = (uint32_t)(first_line >> 1);
+	if (read_u64(names, body + names->row->body_first_line, &first_line))
+		return 0;
+	if (names->row->has_plain_lengths)
+		first_line = (uint32_t)first_line;
+	else
+		first_line = first_line & 1 ? first_line >> 1 : 0;
+	function->start_line = first_line <= INT32_MAX ? (uint32_t)first_line : 0;
 	return 0;
 }
 
@@ -237,6 +241,7 @@ int ruby_describe(const struct runtime_image *image, const void *process, const 
 
 	memset(&function, 0, sizeof(function));
 	names.symbols = RUNTIME_OWN(const struct ruby_naming, image->naming)->symbols + ruby->process.load_bias;
+	names.last_operator = RUNTIME_OWN(const struct ruby_naming, image->naming)->last_operator;
 	err = frame->code & SONDE_RUBY_CODE_C ? describe_c(&names, frame, &function) : describe_iseq(&names, frame, &function);
 	if (!err && !function.name[0])
 		err = -EBADMSG;
