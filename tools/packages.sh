@@ -61,6 +61,7 @@ test_packages() {
 	php8.2-opcache
 	openjdk-17-jdk-headless jcmd
 	lua5.4 lua5.4
+	ruby ruby
 	python3-pip pip3
 	python3-greenlet
 	python3-gevent

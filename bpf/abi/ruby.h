@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ruby: what the kernel side knows about a process that runs Ruby (CRuby). A frame's `code` is its iseq and `where` the number of
- * instruction words before its pc; or, for a method written in C, `code` is its method entry with SONDE_RUBY_CODE_C. `cookie` is ruby_cookie
- * below.
+ * instruction words before its pc; or, for a method written in C, `code` is its method entry with SONDE_RUBY_CODE_C. `cookie` is
+ * ruby_cookie below.
  *
- * Layouts: vm_core.h, method.h, internal/imemo.h of Ruby 3.1. Those that differ between versions are in struct sonde_ruby. */
+ * Layouts: vm_core.h, method.h, internal/imemo.h of Ruby 3.1 to 3.3. What differs between versions is in struct sonde_ruby. */
 #pragma once
 #include "runtime.h"
 

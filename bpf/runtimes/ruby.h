@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Ruby's stack: the control frames of the thread's (or fiber's) execution context, from ec->cfp up to the outermost, as
- * rb_ec_partial_backtrace_object goes (vm_backtrace.c). Frames with an iseq and a pc, and methods written in C, are frames; blocks that are C
- * functions (IFUNC) are not, as for Thread#backtrace.
+ * rb_ec_partial_backtrace_object goes (vm_backtrace.c). Frames with an iseq and a pc, and methods written in C, are frames; blocks that are
+ * C functions (IFUNC) are not, as for Thread#backtrace.
  *
  * Runs: a frame that C called has the flag FINISH and an activation of rb_vm_exec of its own. It is pushed before rb_vm_exec is called, and
  * popped before that returns, so one side may be ahead at the leaf. A fiber has its own control frames and its own native stack.
@@ -85,6 +85,8 @@ static __always_inline __u32 ruby_imemo(__u64 flags)
 /* Stores a method that is written in C: `me` is its method entry, or the variables that hold it. */
 static __always_inline int ruby_push_c(struct walk *w, struct runtime_walk *r, __u64 me)
 {
+	__u64 def;
+
 	if (runtime_read(w, r, &r->buffer[RUBY_CODE], SONDE_RUBY_ME_BYTES, me))
 		return RUNTIME_ENDED;
 	if (ruby_imemo(r->buffer[RUBY_CODE]) == SONDE_RUBY_IMEMO_SVAR) {
@@ -94,8 +96,8 @@ static __always_inline int ruby_push_c(struct walk *w, struct runtime_walk *r, _
 	}
 	if (ruby_imemo(r->buffer[RUBY_CODE]) != SONDE_RUBY_IMEMO_ME)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
-	return runtime_push(r, me | SONDE_RUBY_CODE_C, 0,
-			    ruby_cookie(r->buffer[RUBY_CODE + SONDE_RUBY_ME_DEF / 8], r->buffer[RUBY_CODE + SONDE_RUBY_ME_CALLED_ID / 8], 0), 0);
+	def = r->buffer[RUBY_CODE + SONDE_RUBY_ME_DEF / 8];
+	return runtime_push(r, me | SONDE_RUBY_CODE_C, 0, ruby_cookie(def, r->buffer[RUBY_CODE + SONDE_RUBY_ME_CALLED_ID / 8], 0), 0);
 }
 
 /* Stores one frame, or none, and moves to its caller. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fde_index: where the functions of a file begin and end, also those without a symbol, by PT_GNU_EH_FRAME (LSB core, "Exception Frames"). */
+/* fde_index: where the functions of a file begin and end, also those without a symbol, by PT_GNU_EH_FRAME (LSB core, "Exception
+ * Frames"). */
 #pragma once
 #include <stdint.h>
 #include <stdlib.h>

@@ -12,14 +12,14 @@ def spin
   x = (x + 1) % 7 while $go
 end
 
-def plain = spin
-def nested(n) = n > 0 ? nested(n - 1) : spin
-def each_block = [1].each { |_| spin }
-def map_times = 1.times { [1].map { |_| spin } }
-def sorts = [2, 1].sort { |_, _| spin }
-def sort_key = [2, 1].sort_by { |_| spin }
-def injected = [1, 2].inject { |_, _| spin }
-def hashed = { 1 => 2 }.each_pair { |_, _| spin }
+def plain; spin; end
+def nested(n); n > 0 ? nested(n - 1) : spin; end
+def each_block; [1].each { |_| spin }; end
+def map_times; 1.times { [1].map { |_| spin } }; end
+def sorts; [2, 1].sort { |_, _| spin }; end
+def sort_key; [2, 1].sort_by { |_| spin }; end
+def injected; [1, 2].inject { |_, _| spin }; end
+def hashed; { 1 => 2 }.each_pair { |_, _| spin }; end
 
 def rescued
   raise "first"
@@ -33,47 +33,47 @@ ensure
   spin
 end
 
-def evaluated = eval("spin")
-def instance = Object.new.instance_eval { self.class.send(:define_method, :made) { spin }; made }
-def sent = send(:spin)
-def called = method(:spin).call
-def procs = proc { spin }.call
-def lambdas = ->(_) { spin }.(1)
-def symbol = [self].each(&:spin)
+def evaluated; eval("spin"); end
+def instance; Object.new.instance_eval { self.class.send(:define_method, :made) { spin }; made }; end
+def sent; send(:spin); end
+def called; method(:spin).call; end
+def procs; proc { spin }.call; end
+def lambdas; ->(_) { spin }.(1); end
+def symbol; [self].each(&:spin); end
 
 class Missing
-  def method_missing(name, *) = TOP.send(:spin)
-  def respond_to_missing?(*) = true
+  def method_missing(name, *); TOP.send(:spin); end
+  def respond_to_missing?(*); true; end
 end
 
-def missing = Missing.new.whatever
+def missing; Missing.new.whatever; end
 
 class Base
-  def run = TOP.send(:spin)
+  def run; TOP.send(:spin); end
 end
 
 class Derived < Base
-  def run = super
+  def run; super; end
 end
 
-def supers = Derived.new.run
+def supers; Derived.new.run; end
 
 class Compared
   include Comparable
-  def <=>(_) = TOP.send(:spin)
+  def <=>(_); TOP.send(:spin); end
 end
 
-def compared = Compared.new < Compared.new
-def caught = catch(:x) { spin }
-def looped = loop { spin }
+def compared; Compared.new < Compared.new; end
+def caught; catch(:x) { spin }; end
+def looped; loop { spin }; end
 
 def enumerated
   e = Enumerator.new { |y| spin; y << 1 }
   e.each { |_| }
 end
 
-def lazily = [1].lazy.map { |_| spin }.first
-def fiber = Fiber.new { spin }.resume
+def lazily; [1].lazy.map { |_| spin }.first; end
+def fiber; Fiber.new { spin }.resume; end
 
 # Ruby, qsort of the C library, Ruby.
 def through_c
@@ -94,6 +94,7 @@ end
 
 LOCK = Mutex.new
 TOP = self
+GETTID = Fiddle::Function.new(Fiddle.dlopen(nil)["gettid"], [], Fiddle::TYPE_INT)
 SCENARIOS = %i[plain each_block map_times sorts sort_key injected hashed rescued ensured evaluated instance sent called procs lambdas symbol missing supers compared caught looped enumerated lazily fiber
                through_c sleeping locking].freeze
 wanted = ARGV.empty? ? SCENARIOS + [:deep] : ARGV.map(&:to_sym)
@@ -101,7 +102,7 @@ wanted = ARGV.empty? ? SCENARIOS + [:deep] : ARGV.map(&:to_sym)
 tids = {}
 threads = wanted.map do |name|
   Thread.new do
-    tids[Thread.current] = Thread.current.native_thread_id
+    tids[Thread.current] = GETTID.call
     name == :deep ? nested(300) : send(name)
   end
 end
@@ -110,7 +111,7 @@ sleep 0.1
 threads.zip(wanted).each do |thread, name|
   puts "T #{tids[thread]} #{name}"
   thread.backtrace_locations.each do |at|
-    puts "#{at.label.tr(' ', '_')}\t#{at.path || '-'}\t#{at.lineno || 0}"
+    puts "#{at.label.tr(' ', '_')}\t#{(at.path || '-').tr(' ', '_')}\t#{at.lineno || 0}"
   end
   puts "E"
 end

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of Ruby among the native ones: the threads of tests/programs/spin.rb report their own stacks. SONDE_RUBIES=path:path selects the rubies; the default is the machine's own."""
+"""Frames of Ruby among the native ones: the threads of tests/programs/spin.rb report their own stacks."""
 import json
 import os
 
@@ -18,7 +18,7 @@ MOST_WAITING_MARKED = 0.7 # of a thread that waits since before the start, the f
 def error_of(frames, told):
 	"""None: the frames are the reported ones, in runs that rb_vm_exec starts. Methods written in C have a name alone, and may be the leaf where the report has none: a check for
 	interrupts, an operator."""
-	chain = [(name.replace(" ", "_"), file, line) for kind, name, file, line in frames if kind == "ruby"]
+	chain = [(name.replace(" ", "_"), file.replace(" ", "_"), line) for kind, name, file, line in frames if kind == "ruby"]
 	if len(chain) == len(told) + 1 and not chain[-1][1]:
 		chain = chain[:-1]
 	if [name for name, _, _ in chain] != [name for name, _, _ in told]:
@@ -30,7 +30,7 @@ def error_of(frames, told):
 		if not file and i + 1 < len(told) and name in ("spin", "nested", "plain"):
 			return "%s has no file" % name
 	for (before, name, _, _), (kind, shown, _, _) in zip(frames, frames[1:]):
-		if kind == "ruby" and before == "native" and name != "rb_vm_exec":
+		if kind == "ruby" and before == "native" and name != "rb_vm_exec" and not name.startswith("[libruby"): # where it is hidden
 			return "%s stands behind %s" % (shown, name)
 	return None
 
@@ -64,18 +64,18 @@ def ruby_of():
 	return find_tool("ruby") or skip("no ruby")
 
 
-def on_the_cpu(ruby):
+def on_the_cpu(command):
 	need_bpf()
-	with Spin([ruby, SPIN]) as spin:
+	with Spin(command) as spin:
 		told = told_by(spin.process, NR_SCENARIOS)
-		report = json.loads(sonde("profile", "--format", "json", "--threads", "-U", "-F", 997, "-p", spin.process.pid, 8, want=0).out)
+		report = json.loads(sonde("profile", "--format", "json", "--threads", "-U", "-F", 997, "-L", ",".join(map(str, told)), 8, want=0).out)
 	return judge(told, report, {name for name, _ in told.values()} - WAITING, MOST_MARKED)
 
 
-def waiting(ruby):
+def waiting(command):
 	"""All threads wait: for the global lock, or in sleep."""
 	need_bpf()
-	with Spin([ruby, SPIN]) as spin:
+	with Spin(command) as spin:
 		told = told_by(spin.process, NR_SCENARIOS)
 		report = json.loads(sonde("wall", "--format", "json", "--threads", "-U", "-p", spin.process.pid, 8, want=0).out)
 	return judge(told, report, {name for name, _ in told.values()}, MOST_WAITING_MARKED)
@@ -83,12 +83,12 @@ def waiting(ruby):
 
 @test
 def spinning_threads():
-	return on_the_cpu(ruby_of())
+	return on_the_cpu([ruby_of(), SPIN])
 
 
 @test
 def waiting_threads():
-	return waiting(ruby_of())
+	return waiting([ruby_of(), SPIN])
 
 
 if __name__ == "__main__":

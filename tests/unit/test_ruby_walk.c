@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The walk of Ruby's stack (bpf/runtimes/ruby.h) and the names of its frames, over a made-up execution context in the test's own memory. The
- * true stacks of living programs are in tests/system/ruby.py. */
+/* The walk of Ruby's stack (bpf/runtimes/ruby.h) and the names of its frames, over a made-up execution context in the test's own memory.
+ * The true stacks of living programs are in tests/system/ruby.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -12,7 +12,6 @@
 
 /* Tried with Debian's. */
 static const struct ruby_row rows[] = {
-	{ 2, 7, 56, 88, 120, 136, 144, 8, 32, false },
 	{ 3, 1, 64, 88, 120, 136, 144, 12, 32, false },
 	{ 3, 3, 56, 88, 112, 128, 136, 12, 32, true },
 };

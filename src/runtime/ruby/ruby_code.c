@@ -18,7 +18,7 @@
 #define CMP_BY_MODRM 7 /* of the opcode that all arithmetic with a constant shares */
 #define MAX_OPERATOR 0xfff
 
-enum { CMP_RM_R = 0x39, CMP_R_RM = 0x3b, ARITHMETIC_IMM32 = 0x81, MOV_R_RM = 0x8b, LEA = 0x8d, CALL = 0xe8, JMP = 0xe9 };
+enum { CMP_RM_R = 0x39, CMP_R_RM = 0x3b, CMP_RAX_IMM32 = 0x3d, ARITHMETIC_IMM32 = 0x81, MOV_R_RM = 0x8b, LEA = 0x8d, CALL = 0xe8, JMP = 0xe9 };
 
 /* The code of a function, as it is decoded. */
 struct code {
@@ -55,15 +55,17 @@ static bool is_in_file(const struct x86_instruction *instruction)
 int ruby_symbols_find(const struct elf_file *elf, struct ruby_naming *ret_naming)
 {
 	struct x86_instruction i;
-	uint64_t last_id = 0, at;
+	uint64_t last_id = 0;
 	struct code code;
 
 	*ret_naming = (struct ruby_naming){ 0 };
 	if (begin(elf, "rb_id2str", &code))
 		return -ENOENT;
 	for (int nr = 0; nr < MAX_INSTRUCTIONS && !next(&code, &i); nr++) {
-		at = code.at + (uint64_t)i.displacement;
-		if (i.opcode == ARITHMETIC_IMM32 && i.reg == CMP_BY_MODRM && i.immediate > 0 && i.immediate <= MAX_OPERATOR)
+		uint64_t at = code.at + (uint64_t)i.displacement;
+		bool is_limit = i.opcode == CMP_RAX_IMM32 || (i.opcode == ARITHMETIC_IMM32 && i.reg == CMP_BY_MODRM);
+
+		if (is_limit && i.immediate > 0 && i.immediate <= MAX_OPERATOR)
 			ret_naming->last_operator = ret_naming->last_operator ?: (uint64_t)i.immediate;
 		else if (i.opcode == JMP && ret_naming->last_operator)
 			code.at += (uint64_t)i.immediate;
@@ -79,16 +81,11 @@ int ruby_symbols_find(const struct elf_file *elf, struct ruby_naming *ret_naming
 
 int ruby_root_find(const struct elf_file *elf, struct sonde_tls *ret_root)
 {
-	struct dynamic_symbol global;
 	struct x86_instruction i;
 	struct code code;
 	uint64_t got = 0;
 	bool is_called = false;
 
-	if (!dynamic_symbol_find(elf, "ruby_current_execution_context_ptr", &global)) {
-		*ret_root = (struct sonde_tls){ .kind = SONDE_TLS_GLOBAL, .pc = global.elf_vaddr };
-		return 0;
-	}
 	if (!tls_access_symbol(elf, "ruby_current_ec", ret_root))
 		return 0;
 	if (begin(elf, "rb_thread_current", &code))

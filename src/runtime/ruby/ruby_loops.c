@@ -72,8 +72,11 @@ static int find_hidden(const struct elf_file *elf, const struct fde_index *index
 	if (elf_file_read_vaddr(elf, eval.elf_vaddr, code, size))
 		return -ENOENT;
 	for (size_t i = 0; i + CALL_BYTES <= size; i++) {
-		int err = target_of(elf, index, code + i, eval.elf_vaddr + i, &function) ? find_core(elf, index, &function, &core) : -ENOENT;
+		int err;
 
+		if (!target_of(elf, index, code + i, eval.elf_vaddr + i, &function))
+			continue;
+		err = find_core(elf, index, &function, &core);
 		if (err == -ENOMEM)
 			return err;
 		if (err || (!core.end_pc && bytes_of(&function) < MIN_CORE_BYTES))

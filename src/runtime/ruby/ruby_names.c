@@ -169,7 +169,8 @@ static uint32_t line_of(const struct names *names, uint64_t body, uint64_t posit
 	uint32_t nr_lines, line;
 
 	position -= position > 0;
-	if (read_u64(names, body + names->row->body_lines, &lines) || read_u32(names, body + names->row->body_nr_lines, &nr_lines) || !nr_lines)
+	if (read_u64(names, body + names->row->body_lines, &lines) || read_u32(names, body + names->row->body_nr_lines, &nr_lines) ||
+	    !nr_lines)
 		return 0;
 	if (nr_lines > 1 && (read_u64(names, body + names->row->body_index, &index) || index_of(names, index, position, &nr)))
 		return 0;

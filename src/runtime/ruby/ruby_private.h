@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ruby_private: the parts of Ruby's folder. Layouts: vm_core.h, iseq.h, method.h, symbol.c, include/ruby/internal/core/rstring.h and rarray.h
- * of that version. */
+/* ruby_private: the parts of Ruby's folder. Layouts: vm_core.h, iseq.h, method.h, symbol.c, include/ruby/internal/core/rstring.h and
+ * rarray.h of that version. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
