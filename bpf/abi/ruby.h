@@ -9,8 +9,10 @@
 
 #define SONDE_RUBY_CODE_C 1 /* a method entry is 8-byte aligned */
 
-/* rb_execution_context_t: vm_stack, vm_stack_size in words, cfp */
-#define SONDE_RUBY_EC_BYTES 24
+/* rb_execution_context_t: vm_stack, vm_stack_size in words, cfp; machine, at an offset that differs: where the native stack begins
+ * (its highest address), a word, its size in bytes */
+#define SONDE_RUBY_EC_BYTES 192
+#define SONDE_RUBY_MACHINE_SIZE 16
 #define SONDE_RUBY_MAX_STACK_WORDS (1ULL << 30)
 /* rb_control_frame_t */
 #define SONDE_RUBY_CFP_PC 0
@@ -45,7 +47,7 @@ struct sonde_ruby {
 	struct sonde_runtime_process process; /* root: the thread's rb_execution_context_t */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* rb_vm_exec */
 	struct sonde_code_range core; /* vm_exec_core, which that calls to run instructions; both 0: it is a part of rb_vm_exec */
-	__u64 cfp_bytes;
+	__u32 cfp_bytes, ec_machine;
 };
 
 /* Tells code at the same address apart: by its body, instructions and label; a method entry by its definition and name. */

@@ -4,7 +4,8 @@
  * C functions (IFUNC) are not, as for Thread#backtrace.
  *
  * Runs: a frame that C called has the flag FINISH and an activation of rb_vm_exec of its own. It is pushed before rb_vm_exec is called, and
- * popped before that returns, so one side may be ahead at the leaf. A fiber has its own control frames and its own native stack.
+ * popped before that returns, so one side may be ahead at the leaf. A fiber has its own control frames and its own native stack. These are
+ * switched one after the other: in between the thread is not on the native stack of its execution context.
  *
  * Cost: one read per four frames; three more per frame with an iseq (flags, iseq, body), two or three per method written in C. */
 #pragma once
@@ -25,6 +26,7 @@ enum ruby_state {
 static __always_inline int ruby_enter(struct walk *w, struct runtime_walk *r, const struct sonde_ruby *ruby)
 {
 	__u64 ec = runtime_root(w, r, &ruby->process.root), stack, words, end;
+	__u32 machine = ruby->ec_machine / 8 & 31;
 
 	if (!ec || runtime_read(w, r, r->buffer, SONDE_RUBY_EC_BYTES, ec))
 		return RUNTIME_ENDED;
@@ -35,6 +37,8 @@ static __always_inline int ruby_enter(struct walk *w, struct runtime_walk *r, co
 		return runtime_stop(r, SONDE_RUNTIME_STOP_COMPLETE);
 	end = stack + words * 8;
 	if (words > SONDE_RUBY_MAX_STACK_WORDS || r->cursor < stack || r->cursor > end || r->cursor & 7)
+		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+	if (r->buffer[machine] - w->start.sp > r->buffer[machine + SONDE_RUBY_MACHINE_SIZE / 8]) /* it switches to another fiber */
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
 	r->state[RUBY_LAST] = end - 2 * ruby->cfp_bytes; /* the very first one only marks the end */
 	r->state[RUBY_BLOCK] = 0;

@@ -25,6 +25,9 @@ static struct runtime_walk *runtime_walk_of(WALK_REF ref)
 
 #define STACK_WORDS 4096
 #define CFP_BYTES 64
+#define MACHINE 18 /* word of the execution context */
+#define STACK_START 0x7f0000100000ULL
+#define STACK_BYTES 0x10000
 #define CFP_WORDS (CFP_BYTES / 8)
 #define MEMORY_WORDS 16384
 #define CODE_WORDS 100
@@ -36,7 +39,7 @@ static struct runtime_walk *runtime_walk_of(WALK_REF ref)
 #define IFUNC 0x66660001
 
 static struct {
-	uint64_t ec[3];
+	uint64_t ec[24];
 	uint64_t stack[STACK_WORDS];
 	uint64_t heap[MEMORY_WORDS];
 } memory;
@@ -144,11 +147,14 @@ static void begin(void)
 	memset(&memory, 0, sizeof(memory));
 	heap_used = nr_values = 0;
 	ec_pointer = at(memory.ec);
+	memory.ec[MACHINE] = STACK_START;
+	memory.ec[MACHINE + 2] = STACK_BYTES;
 	memory.ec[0] = at(memory.stack);
 	memory.ec[1] = STACK_WORDS;
 	memory.ec[2] = at(frame_at(0));
 	host_read = read_made;
-	ruby = (struct sonde_ruby){ .process.root = { .kind = SONDE_TLS_GLOBAL, .pc = at(&ec_pointer) }, .cfp_bytes = CFP_BYTES };
+	ruby = (struct sonde_ruby){ .cfp_bytes = CFP_BYTES, .ec_machine = MACHINE * 8 };
+	ruby.process.root = (struct sonde_tls){ .kind = SONDE_TLS_GLOBAL, .pc = at(&ec_pointer) };
 }
 
 /* Pushes a frame. `position`: of its pc among the instructions. */
@@ -166,9 +172,10 @@ static uint64_t *push(uint64_t code, uint32_t position, uint64_t me, uint64_t fl
 	return frame;
 }
 
-static void walk(void)
+static void walk_at(uint64_t sp)
 {
 	memset(&w, 0, sizeof(w));
+	w.start.sp = sp;
 	memset(&r, 0, sizeof(r));
 	r.runtime = SONDE_RUNTIME_RUBY;
 	r.nr_here = RUNTIME_ALL_HERE;
@@ -179,6 +186,11 @@ static void walk(void)
 			return;
 	}
 	fail_msg("the walk does not end");
+}
+
+static void walk(void)
+{
+	walk_at(STACK_START - 0x100);
 }
 
 /* --- tests ---------------------------------------------------------------------------------------------------------------------------- */
@@ -274,6 +286,21 @@ static void torn(void **state)
 	frame[4] = 0x1000;
 	walk();
 	assert_true(r.record.stop == SONDE_RUNTIME_STOP_READ_FAULT && r.record.fault == 0x1000 - SONDE_RUBY_EP_ME);
+}
+
+/* The thread has its next fiber's execution context and is still on the stack of the other one. */
+static void switching_fibers(void **state)
+{
+	static const uint64_t elsewhere[] = { STACK_START + 8, STACK_START - STACK_BYTES - 8, 0, UINT64_MAX };
+
+	begin();
+	push(iseq(string("f"), string("a.rb")), 1, 0, METHOD | SONDE_RUBY_FRAME_FINISH);
+	for (uint32_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
+		walk_at(elsewhere[i]);
+		assert_true(!r.nr_frames && r.record.stop == SONDE_RUNTIME_STOP_TORN);
+	}
+	walk_at(STACK_START - STACK_BYTES);
+	assert_true(r.nr_frames == 2 && r.record.stop == SONDE_RUNTIME_STOP_COMPLETE);
 }
 
 static void no_ruby_runs(void **state)
@@ -380,7 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_end_at_calls_from_c), cmocka_unit_test(deep_stacks), cmocka_unit_test(variables_hold_the_method),
 		cmocka_unit_test(torn),			    cmocka_unit_test(no_ruby_runs), cmocka_unit_test(names_and_lines),
-		cmocka_unit_test(no_wrong_names),
+		cmocka_unit_test(no_wrong_names),	    cmocka_unit_test(switching_fibers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,8 @@
 
 /* Tried with Debian's. */
 static const struct ruby_row rows[] = {
-	{ 3, 1, 64, 88, 120, 136, 144, 12, 32, false },
-	{ 3, 3, 56, 88, 112, 128, 136, 12, 32, true },
+	{ 3, 1, 64, 144, 88, 120, 136, 144, 12, 32, false },
+	{ 3, 3, 56, 152, 88, 112, 128, 136, 12, 32, true },
 };
 
 const struct ruby_row *ruby_row_of(uint32_t major, uint32_t minor)
@@ -51,6 +51,7 @@ static void take_row(const struct ruby_row *row, const struct sonde_code_range l
 {
 	memcpy(ruby->loops, loops, sizeof(ruby->loops));
 	ruby->cfp_bytes = row->cfp_bytes;
+	ruby->ec_machine = row->ec_machine;
 }
 
 static int fill(const struct elf_file *elf, struct runtime_image *image)

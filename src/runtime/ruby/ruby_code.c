@@ -18,7 +18,8 @@
 #define CMP_BY_MODRM 7 /* of the opcode that all arithmetic with a constant shares */
 #define MAX_OPERATOR 0xfff
 
-enum { CMP_RM_R = 0x39, CMP_R_RM = 0x3b, CMP_RAX_IMM32 = 0x3d, ARITHMETIC_IMM32 = 0x81, MOV_R_RM = 0x8b, LEA = 0x8d, CALL = 0xe8, JMP = 0xe9 };
+enum { CMP_RM_R = 0x39, CMP_R_RM = 0x3b, CMP_RAX_IMM32 = 0x3d };
+enum { ARITHMETIC_IMM32 = 0x81, MOV_R_RM = 0x8b, LEA = 0x8d, CALL = 0xe8, JMP = 0xe9 };
 
 /* The code of a function, as it is decoded. */
 struct code {

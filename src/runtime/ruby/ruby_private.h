@@ -11,7 +11,7 @@
 
 struct ruby_row {
 	uint8_t major, minor;
-	uint16_t cfp_bytes;
+	uint16_t cfp_bytes, ec_machine;
 	/* in rb_iseq_constant_body: first_lineno (an integer as an object); insns_info.body, .size and .succ_index_table */
 	uint16_t body_first_line, body_lines, body_nr_lines, body_index;
 	uint16_t line_bytes;     /* of struct iseq_insn_info_entry */
