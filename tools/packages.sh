@@ -20,6 +20,8 @@ run_packages() {
 	zlib1g-dev
 	liblzma-dev
 	libzstd-dev
+	libsqlite3-dev
+	libyaml-dev
 	libiberty-dev
 	libseccomp-dev
 	libcapstone-dev

@@ -249,6 +249,11 @@ struct sonde_session_options {
 	 * is counted beforehand. */
 	int (*expected)(void *arg, const struct sonde_expected *expected);
 	uint32_t source_lines;      /* and below each frame so many lines of source before and after its own; with `lines` */
+	/* With `every_ns`: called with each window's profile in the format `profile_format` (sonde_format_name), beside the outputs. Called
+	 * from another thread, one call at a time; the recording goes on meanwhile. Bytes and window are borrowed for the call. A negative
+	 * errno counts as a window that was not written. */
+	const char *profile_format;
+	int (*profile)(void *arg, const struct sonde_window *window, const void *bytes, size_t size);
 };
 
 /* Untrusted files are read in a worker, a process without rights: the program that uses the library, started once more. So the program's
@@ -351,6 +356,12 @@ int sonde_profile_exit_code(const struct sonde_profile *profile); /* enum sonde_
  * it is damaged (the error has the position); -EFBIG: over a limit; -EINVAL: unknown format. After a failure the profile is empty. */
 __attribute__((warn_unused_result)) int sonde_profile_read(struct sonde_profile *profile, const char *path,
 							   const struct sonde_read_options *options);
+/* The same from memory; `name` stands for the path in messages. */
+__attribute__((warn_unused_result)) int sonde_profile_read_bytes(struct sonde_profile *profile, const char *name, const void *bytes,
+								 size_t size, const struct sonde_read_options *options);
+/* Adds samples, histograms and account of `more` to a profile made by sonde_profile_new and only by this function since. -EINVAL: they hold
+ * other values. After a failure `profile` is empty. */
+__attribute__((warn_unused_result)) int sonde_profile_merge(struct sonde_profile *profile, const struct sonde_profile *more);
 /* The next remark, in words, on data of the file that a profile cannot hold; NULL ends. */
 const char *sonde_profile_warning(struct sonde_profile *profile);
 uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile); /* equal samples count once */

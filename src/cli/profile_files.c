@@ -8,8 +8,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/confine.h"
 #include "cli/output.h"
+#include "store/store.h"
+#include "store/store_path.h"
+
+#define MAX_ROWS (1u << 20)
 
 const char *profile_read_format_at(uint32_t i)
 {
@@ -66,10 +71,72 @@ int profile_check_outputs(const struct option_texts *outputs, const char *format
 	return err;
 }
 
+struct rows {
+	struct store_row *list;
+	uint32_t nr, max;
+};
+
+static void rows_done(struct rows *rows)
+{
+	for (uint32_t i = 0; i < rows->nr; i++)
+		store_row_done(&rows->list[i]);
+	free(rows->list);
+}
+
+static int read_rows(const struct store_path *place, struct rows *rows, struct diag *diag)
+{
+	CLEANUP(store_closep) struct store *store = NULL;
+	uint64_t after = 0;
+	int found, err = store_open(place->directory, STORE_READ, diag, NULL, &store);
+
+	while (!err) {
+		if (!array_grow(&rows->list, rows->nr, &rows->max, sizeof(*rows->list), 64, MAX_ROWS))
+			return -ENOMEM;
+		found = store_next(store, after, place->from_ns, place->to_ns, diag, &rows->list[rows->nr]);
+		if (found <= 0)
+			return found;
+		after = rows->list[rows->nr++].id;
+	}
+	return err;
+}
+
+/* Adds up the windows of a store. */
+static int read_store(struct sonde_profile *profile, const char *path, const struct store_path *place,
+		      const struct sonde_read_options *options)
+{
+	CLEANUP(rows_done) struct rows rows = { 0 };
+	struct sonde_read_options next = *options;
+	struct sonde_profile *window = sonde_profile_new();
+	struct diag diag = { 0 };
+	int err = read_rows(place, &rows, &diag);
+
+	if (!err && !rows.nr)
+		err = diag_errno(&diag, ENODATA, "no window of the store %.200s is from that time", place->directory);
+	if (err) /* the profile has no words for it */
+		output_say("%s", *diag.text ? diag.text : strerror(-err));
+	for (uint32_t i = 0; !err && i < rows.nr; i++) {
+		err = sonde_profile_read_bytes(window, path, rows.list[i].body, rows.list[i].body_bytes, &next);
+		next.on_bytes = NULL; /* once */
+		if (err)
+			output_say("%s", sonde_profile_error(window));
+		else
+			err = sonde_profile_merge(profile, window);
+		store_row_done(&rows.list[i]);
+	}
+	sonde_profile_free(window);
+	return err;
+}
+
 int profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
 {
+	struct store_path place;
+	struct diag diag = { 0 };
 	const char *warning;
-	int err = sonde_profile_read(profile, path, options);
+	int is_store = store_path_parse(path, &place, &diag), err;
+
+	if (is_store < 0)
+		output_say("%s", diag.text);
+	err = is_store < 0 ? is_store : is_store ? read_store(profile, path, &place, options) : sonde_profile_read(profile, path, options);
 
 	while (!err && (warning = sonde_profile_warning(profile)))
 		output_say("warning: %s", warning);
@@ -131,7 +198,10 @@ static bool is_perf_data(const char *path)
 void profile_confine_reading(void *next)
 {
 	const char *path = next;
+	struct store_path place;
 
+	if (path && store_path_parse(path, &place, NULL) > 0)
+		path = place.directory;
 	if (!path || !is_perf_data(path))
 		confine_reading(&path, path ? 1 : 0);
 }
@@ -145,7 +215,7 @@ int profile_failed(const struct verb *verb, const struct sonde_profile *profile,
 		return output_usage(verb, text);
 	if (err == -ENOMEM && !getrlimit(RLIMIT_DATA, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		output_say("%s (it may take %" PRIu64 " MiB; --memory allows more)", text, (uint64_t)limit.rlim_cur >> 20);
-	else
+	else if (*text)
 		output_say("%s", text);
 	return SONDE_EXIT_FAILED;
 }

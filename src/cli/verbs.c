@@ -6,7 +6,8 @@
 #include <sonde/sonde.h>
 
 static const struct verb *const verbs[] = { &profile_verb, &offcpu_verb, &runq_verb, &wall_verb, &files_verb,   &io_verb,   &leak_verb,
-					    &alloc_verb,   &trace_verb,	 &show_verb, &diff_verb, &convert_verb, &stat_verb, &doctor_verb };
+					    &alloc_verb,   &trace_verb,	 &show_verb, &diff_verb, &convert_verb, &stat_verb, &agent_verb,
+					    &doctor_verb };
 
 const struct verb *verb_at(size_t i)
 {

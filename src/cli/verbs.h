@@ -8,6 +8,7 @@ extern const struct verb profile_verb, offcpu_verb, runq_verb, wall_verb, show_v
 extern const struct verb files_verb, io_verb, trace_verb;
 extern const struct verb leak_verb;
 extern const struct verb alloc_verb;
+extern const struct verb agent_verb;
 
 const struct verb *verb_at(size_t i); /* NULL ends */
 const struct verb *verb_find(const char *name);

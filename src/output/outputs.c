@@ -103,7 +103,7 @@ bool outputs_want_lines(const struct outputs *outputs)
 		if (export_format_has_lines(outputs->list[i].format))
 			return true;
 	}
-	return false;
+	return outputs->receiver.take && export_format_has_lines(outputs->receiver.format);
 }
 
 bool outputs_have_stdout(const struct outputs *outputs)
@@ -201,6 +201,16 @@ static int write_to_stdout(struct outputs *outputs, const struct output *output,
 	return err ? err : report_file_write(profile, output->format, &outputs->export, output->path, REPORT_BYTES_MAX, diag);
 }
 
+static int give(const struct outputs *outputs, const struct profile *profile, const struct output_window *window, struct diag *diag)
+{
+	const struct output_receiver *receiver = &outputs->receiver;
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(REPORT_BYTES_MAX);
+	int err = export_write(profile, receiver->format, &outputs->export, &bytes, diag);
+
+	err = err ? err : bytes.err;
+	return err ? err : receiver->take(receiver->arg, profile, window, &bytes);
+}
+
 int outputs_write(struct outputs *outputs, const struct profile *profile, const struct output_window *window, struct diag *diag)
 {
 	struct output_words words = { 0 };
@@ -219,5 +229,10 @@ int outputs_write(struct outputs *outputs, const struct profile *profile, const 
 	}
 	if (window && outputs->keep)
 		prune(outputs);
+	if (window && outputs->receiver.take) {
+		int err = give(outputs, profile, window, diag);
+
+		first_err = first_err ? first_err : err;
+	}
 	return first_err;
 }

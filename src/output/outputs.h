@@ -18,6 +18,18 @@ struct output {
 	bool is_written;
 };
 
+struct output_window {
+	uint32_t number;
+	uint64_t start_unix_ns;
+};
+
+/* Takes each window's profile as bytes; borrowed for the call. 0 or a negative errno. */
+struct output_receiver {
+	int (*take)(void *arg, const struct profile *profile, const struct output_window *window, const struct buffer *bytes);
+	void *arg;
+	enum export_format format;
+};
+
 /* All zeros: no outputs. */
 struct outputs {
 	struct output list[OUTPUTS_MAX];
@@ -28,11 +40,7 @@ struct outputs {
 	uint64_t newest_s;            /* of the windows written so far: output_words_of */
 	struct kept_output *kept;
 	uint32_t nr_kept, max_kept;
-};
-
-struct output_window {
-	uint32_t number;
-	uint64_t start_unix_ns;
+	struct output_receiver receiver; /* take NULL: none */
 };
 
 void outputs_done(struct outputs *outputs);

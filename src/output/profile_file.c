@@ -10,6 +10,7 @@
 #include "base/sized.h"
 #include "import/gunzip.h"
 #include "import/import.h"
+#include "model/profile_merge.h"
 #include "output/export.h"
 #include "output/output.h"
 #include "output/report_file.h"
@@ -212,6 +213,17 @@ static int import_path(struct sonde_profile *profile, const char *path, const st
 	return fd < 0 ? diag_errno(&profile->diag, errno, "%s", strerror(errno)) : import_fd(profile, fd, options);
 }
 
+static int end_reading(struct sonde_profile *profile, const char *name, int err)
+{
+	if (err) {
+		profile_free(MOVE(profile->profile));
+		return fail(profile, SONDE_EXIT_FAILED, err, "read", name);
+	}
+	profile_close(profile->profile);
+	snprintf(profile->name, sizeof(profile->name), "%s", name);
+	return 0;
+}
+
 int sonde_profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
 {
 	struct sonde_read_options known;
@@ -225,14 +237,54 @@ int sonde_profile_read(struct sonde_profile *profile, const char *path, const st
 		return err;
 	profile_file_forget(profile);
 	profile->profile = profile_new();
-	err = profile->profile ? import_path(profile, path, &known) : -ENOMEM;
-	if (err) {
-		profile_free(MOVE(profile->profile));
-		return fail(profile, SONDE_EXIT_FAILED, err, "read", path);
-	}
-	profile_close(profile->profile);
-	snprintf(profile->name, sizeof(profile->name), "%s", path);
-	return 0;
+	return end_reading(profile, path, profile->profile ? import_path(profile, path, &known) : -ENOMEM);
+}
+
+/* Borrows the bytes; unpacking replaces them. */
+static int import_memory(struct sonde_profile *profile, const void *bytes, size_t size, const struct sonde_read_options *options)
+{
+	CLEANUP(buffer_done) struct buffer copy = BUFFER_INIT(options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES);
+
+	buffer_append(&copy, bytes, size);
+	return copy.err ? copy.err : import_bytes(profile, &copy, options);
+}
+
+int sonde_profile_read_bytes(struct sonde_profile *profile, const char *name, const void *bytes, size_t size,
+			     const struct sonde_read_options *options)
+{
+	struct sonde_read_options known;
+	int err;
+
+	if (!profile)
+		return -EINVAL;
+	profile->diag.err = 0;
+	err = take_read_options(profile, options, &known);
+	if (err)
+		return err;
+	profile_file_forget(profile);
+	profile->profile = profile_new();
+	err = profile->profile ? import_memory(profile, bytes, size, &known) : -ENOMEM;
+	return end_reading(profile, name, err);
+}
+
+int sonde_profile_merge(struct sonde_profile *profile, const struct sonde_profile *more)
+{
+	int err;
+
+	if (!profile || !more || !more->profile)
+		return -EINVAL;
+	profile->diag.err = 0;
+	if (!profile->profile)
+		profile->profile = profile_new();
+	err = profile->profile ? profile_merge(profile->profile, more->profile) : -ENOMEM;
+	if (err == -EINVAL)
+		diag_errno(&profile->diag, EINVAL, "%.200s holds other values than the profiles before it", more->name);
+	profile->nr_bytes += more->nr_bytes;
+	snprintf(profile->name, sizeof(profile->name), "%s", more->name);
+	if (!err)
+		return 0;
+	profile_file_forget(profile);
+	return fail(profile, SONDE_EXIT_FAILED, err, "add", more->name);
 }
 
 const char *sonde_profile_warning(struct sonde_profile *profile)

@@ -76,7 +76,7 @@ static int check_windows(struct sonde_session *session)
 		return diag_errno(&session->diag, EINVAL, "--keep needs --every: there are no windows to keep");
 	session->outputs.has_windows = o->every_ns && !has_intervals;
 	session->outputs.keep = o->keep;
-	return 0;
+	return o->profile ? session_set_receiver(session) : 0;
 }
 
 static void fill_sampling(struct sonde_session *session)

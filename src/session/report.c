@@ -32,6 +32,31 @@ int sonde_session_add_output(struct sonde_session *session, const char *path, co
 	return 0;
 }
 
+static int receive(void *arg, const struct profile *profile, const struct output_window *window, const struct buffer *bytes)
+{
+	const struct sonde_session *session = arg;
+	const struct account *account = profile_account_of(profile);
+	const struct sonde_window info = { .size = sizeof(info),
+					   .number = window->number,
+					   .start_unix_ns = window->start_unix_ns,
+					   .duration_ns = account->duration_ns,
+					   .nr_samples = account->has_waits ? account->waits.waits : account->recorded };
+
+	return session->options.profile(session->options.arg, &info, bytes->data, bytes->size);
+}
+
+int session_set_receiver(struct sonde_session *session)
+{
+	struct output_receiver *receiver = &session->outputs.receiver;
+
+	if (!session->outputs.has_windows)
+		return diag_errno(&session->diag, EINVAL, "there are no windows to pass on: set every_ns");
+	if (!session->options.profile_format)
+		return diag_errno(&session->diag, EINVAL, "no format for the profiles: set profile_format");
+	*receiver = (struct output_receiver){ .take = receive, .arg = session };
+	return export_format_by_name(session->options.profile_format, &session->diag, &receiver->format);
+}
+
 bool session_wants_lines(const struct sonde_session *session)
 {
 	return outputs_want_lines(&session->outputs) ? !session->options.no_lines : session->options.lines;

@@ -76,6 +76,8 @@ int session_fail(struct sonde_session *session, enum sonde_exit code, int err);
 int session_fail_setup(struct sonde_session *session, int err);
 /* Checks the options and fills in sampling, outputs, targets and the measurement. */
 MUST_CHECK int session_take_options(struct sonde_session *session, const struct sonde_session_options *options);
+/* For options.profile. 0 or -EINVAL. */
+MUST_CHECK int session_set_receiver(struct sonde_session *session);
 /* Must source lines be looked up? */
 bool session_wants_lines(const struct sonde_session *session);
 /* Measure the CPU time of the calling thread in a function of the library, from its begin to its end. */

@@ -90,16 +90,21 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "events", "memory", "sonde"},
 	"examine": COMMON | {"runtime", "unwind", "proxy", "process", "parse", "track", "naming", "session", "sonde"},
 
-	"cli": {"sonde", "base"},
+	"store": {"base"},
+
+	"cli": {"sonde", "base", "store"},
 	"stat": {"sonde", "base", "codec", "cli"},
 	"doctor": {"sonde", "base", "codec", "cli"},
 	"tracing": {"sonde", "base", "cli"},
 	"allocs": {"sonde", "base", "cli"},
+	"agent": {"sonde", "base", "store", "cli"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "heap", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
 	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"dwarf", "audit"},
-	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "formats", "import", "perfdata"},
+	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "formats", "import", "perfdata", "store"},
+	r"sqlite3\.h": {"store"},
+	r"yaml\.h": {"agent"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"(seccomp|linux/seccomp)\.h": {"worker"},
 	r"capstone/.*": {"symbolize"},

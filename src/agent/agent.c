@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sonde agent: profiles the whole machine all the time, into a local store. docs/internals/agent.md */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <sonde/sonde.h>
+
+#include "agent/agent_windows.h"
+#include "agent/config.h"
+#include "base/clock.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "cli/verbs.h"
+#include "store/store_path.h"
+
+#define MAX_FREQ_HZ	 10000
+#define MAX_WINDOW_S	 3600
+#define MAX_CONFIG_BYTES 65536
+#define MIN_STORE_BYTES ((uint64_t)1 << 20)
+
+struct agent_arguments {
+	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
+	const char *store, *store_max_age, *config;
+	bool print_config;
+};
+
+#define FIELD(field) .offset = offsetof(struct agent_arguments, field)
+
+static const struct option_spec options[] = {
+	{ .group = "What is sampled",
+	  .metavar = "DURATION",
+	  .kind = OPTION_NUMBER,
+	  FIELD(duration_s),
+	  .min = 1,
+	  .max = UINT32_MAX,
+	  .help = "seconds; without it until SIGTERM or Ctrl-C" },
+	{ .letter = 'F',
+	  .name = "frequency",
+	  .metavar = "HZ",
+	  .kind = OPTION_NUMBER,
+	  FIELD(freq_hz),
+	  .min = 1,
+	  .max = MAX_FREQ_HZ,
+	  .help = "samples per second and CPU; 19" },
+	{ .name = "window",
+	  .metavar = "SECONDS",
+	  .kind = OPTION_NUMBER,
+	  FIELD(window_s),
+	  .min = 1,
+	  .max = MAX_WINDOW_S,
+	  .help = "a profile for so many seconds each; 10" },
+	{ .group = "Where it is kept",
+	  .name = "store",
+	  .metavar = "DIRECTORY",
+	  .kind = OPTION_TEXT,
+	  FIELD(store),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "keep the profiles here; /var/lib/sonde. show, diff and convert read it: sonde show DIRECTORY@-1h" },
+	{ .name = "store-max-age",
+	  .metavar = "AGE",
+	  .kind = OPTION_TEXT,
+	  FIELD(store_max_age),
+	  .help = "remove what is older: 90s, 15m, 12h, 7d; 7d" },
+	{ .name = "store-max-bytes",
+	  .metavar = "BYTES",
+	  .kind = OPTION_BYTES,
+	  FIELD(store_max_bytes),
+	  .min = MIN_STORE_BYTES,
+	  .max = INT64_MAX,
+	  .help = "remove the oldest when the profiles are larger than this together: 500M, 1G; 1G" },
+	{ .group = "Settings",
+	  .name = "config",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXT,
+	  FIELD(config),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "settings from this YAML file, a line each as the long options above: store-max-age: 7d. SONDE_STORE_MAX_AGE in the "
+		  "environment goes before it, the command line before both" },
+	{ .name = "print-config", .kind = OPTION_FLAG, FIELD(print_config), .help = "print the settings as such a file, and end" },
+};
+
+static const struct verb_example examples[] = {
+	{ "sonde agent", "at 19 Hertz, a profile each 10 seconds, into /var/lib/sonde" },
+	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
+	{ "sonde diff /var/lib/sonde@-2h..-1h /var/lib/sonde@-1h", "that hour and the one before" },
+	{ "sonde convert /var/lib/sonde@2026-11-26T03:00..2026-11-26T03:10 night.html", "ten minutes of a night as a page" },
+	{ NULL, NULL },
+};
+
+static int parse_age(const char *text, uint64_t *ret_ns, struct diag *diag)
+{
+	if (!store_duration_parse(text, ret_ns) && *ret_ns)
+		return 0;
+	return diag_errno(diag, EINVAL, "store-max-age is a duration such as 12h or 7d, not '%.40s'", text);
+}
+
+struct agent {
+	struct sonde_session *session;
+	struct agent_windows windows;
+};
+
+static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
+{
+	struct agent *agent = arg;
+
+	return agent_windows_take(&agent->windows, window, bytes, size);
+}
+
+static void print_warnings(void *arg, const struct sonde_window *window)
+{
+	const struct agent *agent = arg;
+	const char *warning;
+
+	while ((warning = sonde_session_warning(agent->session)))
+		output_say("%s", warning);
+}
+
+static void stop(void *session)
+{
+	sonde_session_stop(session);
+}
+
+static int failed(const struct sonde_session *session, int err)
+{
+	const char *text = sonde_session_error(session);
+	int code = sonde_session_exit_code(session);
+
+	output_say("%s", *text ? text : strerror(-err));
+	return code == SONDE_EXIT_REPORT || code == SONDE_EXIT_NO_SAMPLES ? SONDE_EXIT_FAILED : code;
+}
+
+static int open_store(const struct agent_arguments *arguments, struct agent_windows *windows)
+{
+	CLEANUP(freep) char *aside = NULL;
+	struct diag diag = { 0 };
+	int err = store_open(arguments->store, STORE_OWN, &diag, &aside, &windows->store);
+
+	if (err)
+		output_say("%s", *diag.text ? diag.text : strerror(-err));
+	if (aside)
+		output_say("warning: the store was corrupt: it is now %s, and a new one was begun", aside);
+	return err;
+}
+
+static int run(const struct agent_arguments *arguments, const char *command_line, struct agent *agent)
+{
+	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = arguments->freq_hz };
+	const struct sonde_session_options of_library = {
+		.size = sizeof(of_library),
+		.command_line = command_line,
+		.mode = SONDE_ON_CPU,
+		.sampling = &sampling,
+		.duration_ns = arguments->duration_s * NS_PER_S,
+		.every_ns = arguments->window_s * NS_PER_S,
+		.profile_format = "json",
+		.profile = take_window,
+		.window = print_warnings,
+		.arg = agent,
+	};
+	int err = sonde_session_new(&of_library, &agent->session);
+
+	if (err)
+		return failed(agent->session, err);
+	signals_stop(stop, agent->session);
+	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, arguments->store,
+		   arguments->window_s);
+	err = sonde_session_run(agent->session);
+	signals_report();
+	output_talk(sonde_session_total(agent->session));
+	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.nr_stored, arguments->store, agent->windows.nr_lost);
+	return err ? failed(agent->session, err) : SONDE_EXIT_REPORT;
+}
+
+static int start(const struct agent_arguments *arguments, const char *command_line, uint64_t max_age_ns)
+{
+	struct agent agent = { .windows = { .type = "cpu", .max_age_ns = max_age_ns, .max_bytes = arguments->store_max_bytes } };
+	int code;
+
+	if (open_store(arguments, &agent.windows))
+		return SONDE_EXIT_FAILED;
+	code = run(arguments, command_line, &agent);
+	signals_done();
+	sonde_session_free(agent.session);
+	store_close(agent.windows.store);
+	return code;
+}
+
+static int print_config(const struct agent_arguments *arguments)
+{
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_CONFIG_BYTES);
+
+	config_print(&agent_verb, arguments, &buffer);
+	return output_result(&buffer);
+}
+
+/* What is given on the command line is in the arguments; zeros are not given. */
+static const struct agent_arguments defaults = {
+	.freq_hz = 19,
+	.window_s = 10,
+	.store = "/var/lib/sonde",
+	.store_max_age = "7d",
+	.store_max_bytes = UINT64_C(1) << 30,
+};
+
+static int agent_run(void *all, const char *command_line)
+{
+	struct agent_arguments *arguments = all;
+	CLEANUP(config_freep) struct config *config = NULL;
+	struct diag diag = { 0 };
+	uint64_t max_age_ns;
+	int err = config_fill(&agent_verb, arguments, &defaults, arguments->config, &diag, &config);
+
+	if (!err)
+		err = parse_age(arguments->store_max_age, &max_age_ns, &diag);
+	if (err)
+		return output_usage(&agent_verb, *diag.text ? diag.text : strerror(-err));
+	return arguments->print_config ? print_config(arguments) : start(arguments, command_line, max_age_ns);
+}
+
+const struct verb agent_verb = {
+	.name = "agent",
+	.summary = "profiles all the time, into a local store",
+	.description = "Samples the whole machine all the time, and keeps a profile of each window in a store on disk, bounded by age and "
+		       "size. show, diff and convert read any time of it, also while the agent runs: DIRECTORY@FROM..TO, where a time is a "
+		       "duration before now (-90s, -15m, -1h, -2d) or a date (2026-11-26T20:00, with Z in UTC).\n\n"
+		       "A disk that is full costs the windows of that time, which is said; a store that is corrupt is moved aside; one "
+		       "that another agent has is refused. kill -9 costs the window that was being recorded.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.arguments_bytes = sizeof(struct agent_arguments),
+	.run = agent_run,
+};

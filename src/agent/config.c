@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <yaml.h>
+
+#define MAX_VALUE_BYTES 4096
+#define NAME_BYTES	64
+
+struct entry {
+	char *key, *value;
+	size_t line;
+};
+
+struct config {
+	struct entry entries[OPTION_MAX_TEXTS]; /* of the file */
+	uint32_t nr;
+};
+
+void config_free(struct config *config)
+{
+	if (!config)
+		return;
+	for (uint32_t i = 0; i < config->nr; i++) {
+		free(config->entries[i].key);
+		free(config->entries[i].value);
+	}
+	free(config);
+}
+
+/* --- settings ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Positionals are no settings, and neither is what chooses the file or ends at once. */
+static bool is_setting(const struct option_spec *spec)
+{
+	return spec->name && spec->kind != OPTION_FLAG && strcmp(spec->name, "config") != 0;
+}
+
+static const char *setting_at(const void *verb, size_t i)
+{
+	const struct verb *of = verb;
+
+	if (i >= of->nr_options)
+		return NULL;
+	return is_setting(&of->options[i]) ? of->options[i].name : "";
+}
+
+static const struct option_spec *find(const struct verb *verb, const char *key)
+{
+	for (size_t i = 0; i < verb->nr_options; i++) {
+		if (is_setting(&verb->options[i]) && !strcmp(verb->options[i].name, key))
+			return &verb->options[i];
+	}
+	return NULL;
+}
+
+static bool is_given(const struct option_spec *spec, const void *arguments)
+{
+	const void *field = (const char *)arguments + spec->offset;
+
+	return spec->kind == OPTION_TEXT ? *(const char *const *)field != NULL : *(const uint64_t *)field != 0;
+}
+
+static void variable_of(const char *key, char name[NAME_BYTES])
+{
+	snprintf(name, NAME_BYTES, "SONDE_%s", key);
+	for (char *at = name; *at; at++)
+		*at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
+}
+
+static int fill_from_environment(const struct verb *verb, void *arguments, struct diag *diag)
+{
+	for (size_t i = 0; i < verb->nr_options; i++) {
+		const struct option_spec *spec = &verb->options[i];
+		char name[NAME_BYTES];
+		const char *value;
+		int err;
+
+		if (!is_setting(spec) || is_given(spec, arguments))
+			continue;
+		variable_of(spec->name, name);
+		value = getenv(name);
+		err = value && *value ? option_set(spec, name, value, arguments, diag) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int fill_from_file(const struct verb *verb, const struct config *config, const char *path, void *arguments, struct diag *diag)
+{
+	for (uint32_t i = 0; i < config->nr; i++) {
+		const struct entry *entry = &config->entries[i];
+		const struct option_spec *spec = find(verb, entry->key);
+		const char *nearest = spec ? NULL : option_nearest(entry->key, setting_at, verb);
+		char label[192];
+		int err;
+
+		if (!spec)
+			return diag_errno(diag, EINVAL, "%.120s:%zu: unknown setting '%.40s'%s%s%s", path, entry->line, entry->key,
+					  nearest ? ": did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+		snprintf(label, sizeof(label), "%.120s:%zu: %s", path, entry->line, spec->name);
+		if (is_given(spec, arguments))
+			continue;
+		err = option_set(spec, label, entry->value, arguments, diag);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void fill_from_defaults(const struct verb *verb, const void *defaults, void *arguments)
+{
+	for (size_t i = 0; i < verb->nr_options; i++) {
+		const struct option_spec *spec = &verb->options[i];
+
+		if (is_setting(spec) && !is_given(spec, arguments))
+			memcpy((char *)arguments + spec->offset, (const char *)defaults + spec->offset,
+			       spec->kind == OPTION_TEXT ? sizeof(const char *) : sizeof(uint64_t));
+	}
+}
+
+/* --- the file ------------------------------------------------------------------------------------------------------------------------- */
+
+struct reading {
+	yaml_parser_t parser;
+	yaml_event_t event; /* deleted when the next one is read, and at the end */
+	const char *path;
+	struct diag *diag;
+};
+
+static void reading_done(struct reading *reading)
+{
+	yaml_event_delete(&reading->event);
+	yaml_parser_delete(&reading->parser);
+}
+
+static int bad(const struct reading *reading, const char *why)
+{
+	return diag_errno(reading->diag, EINVAL, "%.120s:%zu: %s", reading->path, reading->event.start_mark.line + 1, why);
+}
+
+static int next(struct reading *reading)
+{
+	yaml_event_delete(&reading->event);
+	if (yaml_parser_parse(&reading->parser, &reading->event))
+		return 0;
+	return diag_errno(reading->diag, EINVAL, "%.120s:%zu: no YAML: %.120s", reading->path, reading->parser.problem_mark.line + 1,
+			  reading->parser.problem ? reading->parser.problem : "no memory");
+}
+
+static int take_scalar(struct reading *reading, char **ret_text)
+{
+	if (reading->event.type != YAML_SCALAR_EVENT)
+		return bad(reading, "a setting is a line of its own: store-max-age: 7d");
+	if (reading->event.data.scalar.length > MAX_VALUE_BYTES)
+		return bad(reading, "the value is too long");
+	*ret_text = strdup((const char *)reading->event.data.scalar.value);
+	return *ret_text ? 0 : -ENOMEM;
+}
+
+static int read_entry(struct reading *reading, struct config *config)
+{
+	struct entry *entry = &config->entries[config->nr];
+	int err;
+
+	if (config->nr == ARRAY_SIZE(config->entries))
+		return bad(reading, "too many settings");
+	config->nr++;
+	entry->line = reading->event.start_mark.line + 1;
+	err = take_scalar(reading, &entry->key);
+	for (uint32_t i = 0; !err && i + 1 < config->nr; i++) {
+		if (!strcmp(config->entries[i].key, entry->key))
+			return bad(reading, "this setting was given before");
+	}
+	if (!err)
+		err = next(reading);
+	return err ? err : take_scalar(reading, &entry->value);
+}
+
+static int read_mapping(struct reading *reading, struct config *config)
+{
+	int err = next(reading);
+
+	while (!err && reading->event.type != YAML_MAPPING_END_EVENT) {
+		err = read_entry(reading, config);
+		if (!err)
+			err = next(reading);
+	}
+	return err;
+}
+
+static int read_document(struct reading *reading, struct config *config)
+{
+	int err;
+
+	do
+		err = next(reading);
+	while (!err && (reading->event.type == YAML_STREAM_START_EVENT || reading->event.type == YAML_DOCUMENT_START_EVENT));
+	if (err || reading->event.type == YAML_STREAM_END_EVENT) /* an empty file has no settings */
+		return err;
+	if (reading->event.type != YAML_MAPPING_START_EVENT)
+		return bad(reading, "settings are lines such as store-max-age: 7d");
+	err = read_mapping(reading, config);
+	return err ? err : next(reading);
+}
+
+static int read_file(const char *path, struct config *config, struct diag *diag)
+{
+	CLEANUP(reading_done) struct reading reading = { .path = path, .diag = diag };
+	FILE *file = fopen(path, "re");
+	int err;
+
+	if (!yaml_parser_initialize(&reading.parser))
+		err = -ENOMEM;
+	else if (!file)
+		err = diag_errno(diag, errno, "cannot read %.200s: %s", path, strerror(errno));
+	else {
+		yaml_parser_set_input_file(&reading.parser, file);
+		err = read_document(&reading, config);
+	}
+	if (file)
+		fclose(file);
+	return err;
+}
+
+int config_fill(const struct verb *verb, void *arguments, const void *defaults, const char *path, struct diag *diag,
+		struct config **ret_config)
+{
+	CLEANUP(config_freep) struct config *config = calloc(1, sizeof(*config));
+	int err = config ? fill_from_environment(verb, arguments, diag) : -ENOMEM;
+
+	if (!err && path)
+		err = read_file(path, config, diag);
+	if (!err)
+		err = fill_from_file(verb, config, path, arguments, diag);
+	if (err)
+		return err;
+	fill_from_defaults(verb, defaults, arguments);
+	*ret_config = MOVE(config);
+	return 0;
+}
+
+/* --- printing ------------------------------------------------------------------------------------------------------------------------- */
+
+/* In single quotes, where YAML knows no escape but the quote's own. */
+static void print_text(const char *text, struct buffer *buffer)
+{
+	buffer_text(buffer, "'");
+	for (; *text; text++)
+		buffer_printf(buffer, *text == '\'' ? "''" : "%c", *text);
+	buffer_text(buffer, "'");
+}
+
+void config_print(const struct verb *verb, const void *arguments, struct buffer *buffer)
+{
+	for (size_t i = 0; i < verb->nr_options; i++) {
+		const struct option_spec *spec = &verb->options[i];
+		const void *field = (const char *)arguments + spec->offset;
+
+		if (!is_setting(spec) || !is_given(spec, arguments))
+			continue;
+		buffer_printf(buffer, "%s: ", spec->name);
+		if (spec->kind == OPTION_TEXT)
+			print_text(*(const char *const *)field, buffer);
+		else
+			buffer_printf(buffer, "%" PRIu64, *(const uint64_t *)field);
+		buffer_text(buffer, "\n");
+	}
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <zstd.h>
+
+#define BUSY_MS 5000 /* another handle's transaction is one window long */
+
+struct store {
+	sqlite3 *db;
+	int lock_fd; /* -1: not the owner */
+};
+
+static const char schema[] =
+	"CREATE TABLE IF NOT EXISTS window(id INTEGER PRIMARY KEY AUTOINCREMENT, profile_id BLOB NOT NULL, type TEXT NOT NULL,"
+	" start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, body BLOB NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS destination(name TEXT PRIMARY KEY, delivered INTEGER NOT NULL DEFAULT 0,"
+	" evicted INTEGER NOT NULL DEFAULT 0);";
+
+static int errno_of(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_FULL:
+		return ENOSPC;
+	case SQLITE_NOMEM:
+		return ENOMEM;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return EBUSY;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return EUCLEAN;
+	case SQLITE_CANTOPEN:
+		return ENOENT;
+	case SQLITE_READONLY:
+		return EROFS;
+	default:
+		return EIO;
+	}
+}
+
+static int fail(struct store *store, int code, struct diag *diag)
+{
+	return diag_errno(diag, errno_of(code), "the store: %s", sqlite3_errmsg(store->db));
+}
+
+static void statement_freep(sqlite3_stmt **statement)
+{
+	sqlite3_finalize(*statement);
+}
+
+static int run(struct store *store, const char *sql, struct diag *diag)
+{
+	int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : fail(store, code, diag);
+}
+
+static int prepare(struct store *store, const char *sql, struct diag *diag, sqlite3_stmt **ret_statement)
+{
+	int code = sqlite3_prepare_v2(store->db, sql, -1, ret_statement, NULL);
+
+	return code == SQLITE_OK ? 0 : fail(store, code, diag);
+}
+
+/* 1: a row; 0: the end. */
+static int step(struct store *store, sqlite3_stmt *statement, struct diag *diag)
+{
+	int code = sqlite3_step(statement);
+
+	return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : fail(store, code, diag);
+}
+
+/* SQLite's integers are signed; no time or id of ours reaches the sign. */
+static sqlite3_int64 clamp(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : (sqlite3_int64)value;
+}
+
+static int lock(struct store *store, const char *directory, struct diag *diag)
+{
+	char path[PATH_MAX], holder[16] = "";
+	int length = snprintf(path, sizeof(path), "%s/lock", directory);
+
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return diag_errno(diag, ENAMETOOLONG, "the store's path is too long");
+	store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (store->lock_fd < 0)
+		return diag_errno(diag, errno, "open %s: %s", path, strerror(errno));
+	if (flock(store->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		ssize_t size = pread(store->lock_fd, holder, sizeof(holder) - 1, 0);
+
+		holder[size < 0 ? 0 : strspn(holder, "0123456789")] = '\0';
+		return diag_errno(diag, EBUSY, "another agent has the store %s: process %s", directory, *holder ? holder : "unknown");
+	}
+	length = snprintf(holder, sizeof(holder), "%d\n", getpid());
+	/* A full disk only takes the name from the message of the next agent. */
+	if (ftruncate(store->lock_fd, 0) < 0 || pwrite(store->lock_fd, holder, (size_t)length, 0) < 0)
+		return 0;
+	return 0;
+}
+
+static int check(struct store *store, struct diag *diag)
+{
+	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	int err = prepare(store, "PRAGMA quick_check(1)", diag, &statement);
+
+	err = err ? err : step(store, statement, diag);
+	if (err < 0)
+		return err;
+	if (!err || strcmp((const char *)sqlite3_column_text(statement, 0) ?: "", "ok"))
+		return diag_errno(diag, EUCLEAN, "the store is corrupt");
+	return 0;
+}
+
+/* A reader without write permission cannot make the log's index. Without a log there is nothing to index. */
+static int open_db(struct store *store, const char *path, enum store_mode mode)
+{
+	static const int flags[] = { [STORE_OWN] = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+				     [STORE_DELIVER] = SQLITE_OPEN_READWRITE,
+				     [STORE_READ] = SQLITE_OPEN_READONLY };
+	CLEANUP(freep) char *log = NULL, *uri = NULL;
+	CLEANUP(closep) int fd = -1;
+
+	if (mode == STORE_OWN) /* SQLite makes it readable for all, and its log like it */
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (asprintf(&log, "%s-wal", path) < 0 || asprintf(&uri, "file:%s?immutable=1", path) < 0)
+		return SQLITE_NOMEM;
+	if (mode == STORE_READ && access(log, F_OK) && !strpbrk(path, "?#%"))
+		return sqlite3_open_v2(uri, &store->db, flags[mode] | SQLITE_OPEN_URI, NULL);
+	return sqlite3_open_v2(path, &store->db, flags[mode], NULL);
+}
+
+static int connect_db(struct store *store, const char *path, enum store_mode mode, struct diag *diag)
+{
+	int code = open_db(store, path, mode), err;
+
+	if (code != SQLITE_OK)
+		return fail(store, code, diag);
+	sqlite3_busy_timeout(store->db, BUSY_MS);
+	/* the last one reads the file */
+	err = run(store, "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA schema_version", diag);
+	if (!err && mode != STORE_READ)
+		err = run(store, "PRAGMA synchronous=NORMAL", diag);
+	if (!err && mode == STORE_OWN)
+		err = run(store, "PRAGMA journal_mode=WAL; PRAGMA journal_size_limit=4194304", diag);
+	if (!err && mode == STORE_OWN)
+		err = check(store, diag);
+	return err || mode != STORE_OWN ? err : run(store, schema, diag);
+}
+
+/* The log goes along: SQLite would apply it to the new database. */
+static int move_aside(const char *path, struct diag *diag, char **ret_aside)
+{
+	CLEANUP(freep) char *aside = NULL, *log = NULL, *log_aside = NULL, *index = NULL;
+
+	if (asprintf(&aside, "%s.corrupt-%llu", path, (unsigned long long)time(NULL)) < 0 || asprintf(&log, "%s-wal", path) < 0 ||
+	    asprintf(&log_aside, "%s-wal", aside) < 0 || asprintf(&index, "%s-shm", path) < 0)
+		return -ENOMEM;
+	if ((rename(log, log_aside) < 0 && errno != ENOENT) || (unlink(index) < 0 && errno != ENOENT) || rename(path, aside) < 0)
+		return diag_errno(diag, errno, "move the corrupt store %s aside: %s", path, strerror(errno));
+	*ret_aside = MOVE(aside);
+	return 0;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	sqlite3_close(store->db);
+	closep(&store->lock_fd);
+	free(store);
+}
+
+int store_open(const char *directory, enum store_mode mode, struct diag *diag, char **ret_aside, struct store **ret_store)
+{
+	CLEANUP(store_closep) struct store *store = calloc(1, sizeof(*store));
+	CLEANUP(freep) char *path = NULL, *aside = NULL;
+	struct diag first = { 0 };
+	int err = 0;
+
+	if (!store)
+		return -ENOMEM;
+	store->lock_fd = -1;
+	if (asprintf(&path, "%s/profiles.db", directory) < 0)
+		return -ENOMEM;
+	if (mode == STORE_OWN && mkdir(directory, 0700) < 0 && errno != EEXIST)
+		return diag_errno(diag, errno, "create %s: %s", directory, strerror(errno));
+	err = mode == STORE_OWN ? lock(store, directory, diag) : 0;
+	if (err)
+		return err;
+	err = connect_db(store, path, mode, &first);
+	if (err == -EUCLEAN && mode == STORE_OWN) {
+		sqlite3_close(MOVE(store->db));
+		err = move_aside(path, diag, &aside);
+		err = err ? err : connect_db(store, path, mode, diag);
+	} else if (err) {
+		diag_errno(diag, -err, "%s", first.text);
+	}
+	if (err)
+		return err;
+	if (mode == STORE_OWN)
+		*ret_aside = MOVE(aside);
+	*ret_store = MOVE(store);
+	return 0;
+}
+
+static int pack(const struct store_row *row, struct diag *diag, void **ret_packed, size_t *ret_size)
+{
+	size_t room = ZSTD_compressBound(row->body_bytes);
+	CLEANUP(freep) void *packed = malloc(room);
+
+	if (!packed)
+		return -ENOMEM;
+	*ret_size = ZSTD_compress(packed, room, row->body, row->body_bytes, ZSTD_CLEVEL_DEFAULT);
+	if (ZSTD_isError(*ret_size))
+		return diag_errno(diag, EIO, "cannot compress a window: %s", ZSTD_getErrorName(*ret_size));
+	*ret_packed = MOVE(packed);
+	return 0;
+}
+
+int store_add(struct store *store, const struct store_row *row, struct diag *diag)
+{
+	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	CLEANUP(freep) void *packed = NULL;
+	size_t size = 0;
+	int err;
+
+	if (row->body_bytes > STORE_MAX_BODY_BYTES)
+		return diag_errno(diag, EFBIG, "a window is too large for the store");
+	err = pack(row, diag, &packed, &size);
+	if (!err)
+		err = prepare(store, "INSERT INTO window(profile_id, type, start_ns, end_ns, body) VALUES(?, ?, ?, ?, ?)", diag,
+			      &statement);
+	if (err)
+		return err;
+	sqlite3_bind_blob(statement, 1, row->profile_id, sizeof(row->profile_id), SQLITE_STATIC);
+	sqlite3_bind_text(statement, 2, row->type, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(statement, 3, clamp(row->start_ns));
+	sqlite3_bind_int64(statement, 4, clamp(row->end_ns));
+	sqlite3_bind_blob64(statement, 5, packed, size, SQLITE_STATIC);
+	return step(store, statement, diag);
+}
+
+static int find_cut(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag, sqlite3_int64 *ret_id)
+{
+	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	int err = prepare(store, "SELECT max(coalesce((SELECT max(id) FROM window WHERE end_ns < ?), 0), coalesce((SELECT max(id) FROM"
+		" (SELECT id, sum(length(body)) OVER (ORDER BY id DESC) AS held FROM window) WHERE held > ?), 0))", diag, &statement);
+
+	if (err)
+		return err;
+	sqlite3_bind_int64(statement, 1, clamp(oldest_ns));
+	sqlite3_bind_int64(statement, 2, clamp(max_bytes));
+	err = step(store, statement, diag);
+	if (err < 0)
+		return err;
+	*ret_id = sqlite3_column_int64(statement, 0);
+	return 0;
+}
+
+static int run_with_id(struct store *store, const char *sql, sqlite3_int64 id, struct diag *diag)
+{
+	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	int err = prepare(store, sql, diag, &statement);
+
+	if (err)
+		return err;
+	sqlite3_bind_int64(statement, 1, id);
+	return step(store, statement, diag);
+}
+
+int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag)
+{
+	sqlite3_int64 cut = 0;
+	int err = run(store, "BEGIN IMMEDIATE", diag);
+
+	if (err)
+		return err;
+	err = find_cut(store, oldest_ns, max_bytes, diag, &cut);
+	if (!err)
+		err = run_with_id(store, "UPDATE destination SET evicted = evicted +"
+			" (SELECT count(*) FROM window WHERE id <= ? AND id > delivered)", cut, diag);
+	if (!err)
+		err = run_with_id(store, "DELETE FROM window WHERE id <= ?", cut, diag);
+	if (!err)
+		err = run(store, "COMMIT", diag);
+	if (err)
+		sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL); /* fails where SQLite has rolled back by itself */
+	return err;
+}
+
+void store_row_done(struct store_row *row)
+{
+	free(row->body);
+	free(row->type);
+	*row = (struct store_row){ 0 };
+}
+
+/* The file may be another's work: no size is believed. */
+static int unpack(const void *packed, size_t size, struct diag *diag, struct store_row *row)
+{
+	unsigned long long bytes = ZSTD_getFrameContentSize(packed, size); /* its errors are larger than any limit */
+
+	if (!packed || bytes > STORE_MAX_BODY_BYTES)
+		return diag_errno(diag, EUCLEAN, "the store has a row that sonde did not write");
+	row->body = malloc((size_t)bytes + 1);
+	if (!row->body)
+		return -ENOMEM;
+	row->body_bytes = ZSTD_decompress(row->body, (size_t)bytes, packed, size);
+	return row->body_bytes == bytes ? 0 : diag_errno(diag, EUCLEAN, "a row of the store is damaged");
+}
+
+#define ROW_COLUMNS "id, profile_id, type, start_ns, end_ns, body"
+
+/* Takes the row that the statement finds. */
+static int take_row(struct store *store, sqlite3_stmt *statement, struct diag *diag, struct store_row *ret_row)
+{
+	CLEANUP(store_row_done) struct store_row row = { 0 };
+	int err = step(store, statement, diag);
+
+	if (err <= 0)
+		return err;
+	if (sqlite3_column_bytes(statement, 1) != STORE_PROFILE_ID_BYTES)
+		return diag_errno(diag, EUCLEAN, "the store has a row that sonde did not write");
+	row.id = (uint64_t)sqlite3_column_int64(statement, 0);
+	memcpy(row.profile_id, sqlite3_column_blob(statement, 1), STORE_PROFILE_ID_BYTES);
+	row.start_ns = (uint64_t)sqlite3_column_int64(statement, 3);
+	row.end_ns = (uint64_t)sqlite3_column_int64(statement, 4);
+	row.type = strdup((const char *)sqlite3_column_text(statement, 2) ?: "");
+	err = row.type ? unpack(sqlite3_column_blob(statement, 5), (size_t)sqlite3_column_bytes(statement, 5), diag, &row) : -ENOMEM;
+	if (err)
+		return err;
+	*ret_row = row;
+	row = (struct store_row){ 0 };
+	return 1;
+}
+
+int store_next(struct store *store, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag, struct store_row *ret_row)
+{
+	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	int err = prepare(store, "SELECT " ROW_COLUMNS " FROM window WHERE id > ? AND end_ns > ? AND start_ns < ? ORDER BY id LIMIT 1",
+			  diag, &statement);
+
+	if (err)
+		return err;
+	sqlite3_bind_int64(statement, 1, clamp(after_id));
+	sqlite3_bind_int64(statement, 2, clamp(from_ns));
+	sqlite3_bind_int64(statement, 3, clamp(to_ns));
+	return take_row(store, statement, diag, ret_row);
+}
+
+static int run_for(struct store *store, const char *sql, const char *destination, uint64_t id, struct diag *diag)
+{
+	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	int err = prepare(store, sql, diag, &statement);
+
+	if (err)
+		return err;
+	sqlite3_bind_text(statement, 1, destination, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(statement, 2, clamp(id));
+	return step(store, statement, diag);
+}
+
+int store_mark_delivered(struct store *store, const char *destination, uint64_t id, struct diag *diag)
+{
+	return run_for(store, "INSERT INTO destination(name, delivered) VALUES(?, ?)"
+		" ON CONFLICT(name) DO UPDATE SET delivered = max(delivered, excluded.delivered)", destination, id, diag);
+}
+
+int store_next_undelivered(struct store *store, const char *destination, struct diag *diag, struct store_row *ret_row)
+{
+	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	int err = store_mark_delivered(store, destination, 0, diag);
+
+	err = err ? err : prepare(store, "SELECT " ROW_COLUMNS " FROM window WHERE id > (SELECT delivered FROM destination WHERE name = ?)"
+		" ORDER BY id LIMIT 1", diag, &statement);
+	if (err)
+		return err;
+	sqlite3_bind_text(statement, 1, destination, -1, SQLITE_STATIC);
+	return take_row(store, statement, diag, ret_row);
+}
+
+int store_evicted(struct store *store, const char *destination, struct diag *diag, uint64_t *ret_nr)
+{
+	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	int err = prepare(store, "SELECT evicted FROM destination WHERE name = ?", diag, &statement);
+
+	if (err)
+		return err;
+	sqlite3_bind_text(statement, 1, destination, -1, SQLITE_STATIC);
+	err = step(store, statement, diag);
+	if (err < 0)
+		return err;
+	*ret_nr = err ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
+	return 0;
+}

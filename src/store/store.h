@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store: the agent's windows in a directory, as an SQLite database in WAL mode, and how far each destination has received them. A handle
+ * belongs to one thread; a deliverer opens its own, with STORE_DELIVER. kill -9 loses at most the window that was being added. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+struct store;
+
+enum store_mode {
+	STORE_OWN,     /* the agent: creates and locks the store, moves a corrupt one aside, adds and evicts */
+	STORE_DELIVER, /* marks what was delivered; the store exists */
+	STORE_READ,    /* also while an agent writes; the store exists */
+};
+
+#define STORE_PROFILE_ID_BYTES 16
+#define STORE_MAX_BODY_BYTES ((size_t)256 << 20)
+
+struct store_row {
+	uint64_t id;               /* ascending: the order of delivery. Ignored by store_add */
+	uint8_t profile_id[STORE_PROFILE_ID_BYTES]; /* the same at each delivery */
+	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
+	char *type;                /* "cpu", "offcpu", ... */
+	void *body;                /* the profile in sonde's own JSON: the format that holds all of it. Stored with zstd */
+	size_t body_bytes;
+};
+
+void store_row_done(struct store_row *row); /* frees what a function of this header has put into it, and clears it */
+
+/* -EBUSY: another agent has the store; `diag` names its process. -EUCLEAN: corrupt (not with STORE_OWN). *ret_aside gets the name of the
+ * file to which a corrupt database was moved, for the caller to free, or NULL; only STORE_OWN sets it. */
+MUST_CHECK int store_open(const char *directory, enum store_mode mode, struct diag *diag, char **ret_aside, struct store **ret_store);
+void store_close(struct store *store); /* takes NULL */
+static inline void store_closep(struct store **store)
+{
+	store_close(*store);
+}
+/* -ENOSPC: the disk is full; the store is as before. -EFBIG: the body is larger than its limit. */
+MUST_CHECK int store_add(struct store *store, const struct store_row *row, struct diag *diag);
+/* Removes the oldest rows: up to the last one that ended before `oldest_ns`, and until the bodies have at most `max_bytes`. Each
+ * destination counts those that it had not received. */
+MUST_CHECK int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag);
+/* The first row after `after_id` that overlaps from_ns..to_ns. 1: *ret_row is the caller's; 0: none. */
+MUST_CHECK int store_next(struct store *store, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag,
+			  struct store_row *ret_row);
+/* The oldest row that the destination has not received. A new name becomes a destination, and receives all rows. 1: *ret_row is the
+ * caller's; 0: none. */
+MUST_CHECK int store_next_undelivered(struct store *store, const char *destination, struct diag *diag, struct store_row *ret_row);
+/* The destination has received the row `id`, and with it all before. */
+MUST_CHECK int store_mark_delivered(struct store *store, const char *destination, uint64_t id, struct diag *diag);
+/* How many rows were evicted before the destination received them. 0 for an unknown name. */
+MUST_CHECK int store_evicted(struct store *store, const char *destination, struct diag *diag, uint64_t *ret_nr);

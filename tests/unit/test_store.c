@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/store.h"
+
+struct place {
+	char directory[64];
+};
+
+static int make(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+
+	assert_non_null(place);
+	strcpy(place->directory, "/tmp/sonde-store-XXXXXX");
+	assert_non_null(mkdtemp(place->directory));
+	*state = place;
+	return 0;
+}
+
+static int drop(void **state)
+{
+	struct place *place = *state;
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", place->directory);
+	free(place);
+	return system(command);
+}
+
+static struct store *open_store(struct place *place, enum store_mode mode)
+{
+	struct store *store = NULL;
+	char *aside = NULL;
+
+	assert_int_equal(store_open(place->directory, mode, NULL, &aside, &store), 0);
+	assert_null(aside);
+	return store;
+}
+
+static void add(struct store *store, uint64_t second)
+{
+	char type[] = "cpu";
+	uint8_t body[100];
+	struct store_row row = { .start_ns = second, .end_ns = second + 1, .body = body, .body_bytes = sizeof(body), .type = type };
+
+	for (size_t i = 0; i < sizeof(body); i++) /* cannot be compressed */
+		body[i] = (uint8_t)((i + 1) * (i + 7) * 2654435761u >> 13);
+	body[99] = (uint8_t)second;
+	memset(row.profile_id, (int)second, sizeof(row.profile_id));
+	assert_int_equal(store_add(store, &row, NULL), 0);
+}
+
+static void rows_come_back_in_their_order(void **state)
+{
+	struct store *store = open_store(*state, STORE_OWN), *reader;
+	struct store_row row = { 0 };
+
+	for (uint64_t second = 10; second < 20; second++)
+		add(store, second);
+	reader = open_store(*state, STORE_READ);
+	for (uint64_t second = 13, after = 0; second < 16; second++, after = row.id) {
+		store_row_done(&(struct store_row){ .body = row.body, .type = row.type });
+		assert_int_equal(store_next(reader, after, 13, 16, NULL, &row), 1);
+		assert_int_equal(row.start_ns, second);
+		assert_int_equal(row.profile_id[15], second);
+		assert_int_equal(((uint8_t *)row.body)[99], second);
+		assert_string_equal(row.type, "cpu");
+	}
+	assert_int_equal(store_next(reader, row.id, 13, 16, NULL, &(struct store_row){ 0 }), 0);
+	store_row_done(&row);
+	store_close(reader);
+	store_close(store);
+}
+
+static void what_is_evicted_undelivered_is_counted(void **state)
+{
+	struct store *store = open_store(*state, STORE_OWN), *sender = open_store(*state, STORE_DELIVER);
+	struct store_row row = { 0 };
+	uint64_t nr = 0;
+
+	for (uint64_t second = 1; second <= 10; second++)
+		add(store, second);
+	assert_int_equal(store_next_undelivered(sender, "a", NULL, &row), 1);
+	assert_int_equal(row.start_ns, 1);
+	assert_int_equal(store_mark_delivered(sender, "a", row.id + 1, NULL), 0);
+	store_row_done(&row);
+	assert_int_equal(store_evict(store, 0, 720, NULL), 0); /* six bodies of 100 bytes fit, each with its frame of zstd */
+	assert_int_equal(store_evicted(store, "a", NULL, &nr), 0);
+	assert_int_equal(nr, 2);
+	assert_int_equal(store_next_undelivered(sender, "a", NULL, &row), 1);
+	assert_int_equal(row.start_ns, 5);
+	store_row_done(&row);
+	assert_int_equal(store_evict(store, 9, UINT64_MAX, NULL), 0); /* the last that ended before is 7 */
+	assert_int_equal(store_next(store, 0, 0, UINT64_MAX, NULL, &row), 1);
+	assert_int_equal(row.start_ns, 8);
+	store_row_done(&row);
+	store_close(sender);
+	store_close(store);
+}
+
+static void a_second_owner_is_refused_by_name(void **state)
+{
+	struct place *place = *state;
+	struct store *store = open_store(place, STORE_OWN), *second = NULL;
+	struct diag diag = { 0 };
+	char *aside = NULL, name[32];
+
+	snprintf(name, sizeof(name), "process %d", getpid());
+	assert_int_equal(store_open(place->directory, STORE_OWN, &diag, &aside, &second), -EBUSY);
+	assert_non_null(strstr(diag.text, name));
+	store_close(store);
+	store_close(open_store(place, STORE_OWN));
+}
+
+static void a_corrupt_store_is_moved_aside(void **state)
+{
+	struct place *place = *state;
+	struct store *store = NULL;
+	char *aside = NULL, path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/profiles.db", place->directory);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	for (int i = 0; i < 2000; i++)
+		fputs("no database", file);
+	fclose(file);
+	assert_int_equal(store_open(place->directory, STORE_READ, NULL, &aside, &store), -EUCLEAN);
+	assert_int_equal(store_open(place->directory, STORE_OWN, NULL, &aside, &store), 0);
+	assert_int_equal(access(aside, F_OK), 0);
+	add(store, 1);
+	store_close(store);
+	free(aside);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(rows_come_back_in_their_order, make, drop),
+		cmocka_unit_test_setup_teardown(what_is_evicted_undelivered_is_counted, make, drop),
+		cmocka_unit_test_setup_teardown(a_second_owner_is_refused_by_name, make, drop),
+		cmocka_unit_test_setup_teardown(a_corrupt_store_is_moved_aside, make, drop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
