@@ -8,13 +8,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/confine.h"
 #include "cli/output.h"
 #include "store/store.h"
 #include "store/store_path.h"
 
-#define MAX_ROWS (1u << 20)
+#define WINDOWS_PER_LINE 50 /* of progress */
 
 const char *profile_read_format_at(uint32_t i)
 {
@@ -71,59 +70,52 @@ int profile_check_outputs(const struct option_texts *outputs, const char *format
 	return err;
 }
 
-struct rows {
-	struct store_row *list;
-	uint32_t nr, max;
-};
-
-static void rows_done(struct rows *rows)
+/* Adds the windows from `row` on, one in memory at a time. The rest of the machine's files need not be read any more. */
+static int add_windows(struct sonde_profile *profile, const char *path, const struct store_path *place, struct store *store,
+		       struct store_row *row, struct diag *diag)
 {
-	for (uint32_t i = 0; i < rows->nr; i++)
-		store_row_done(&rows->list[i]);
-	free(rows->list);
-}
+	struct sonde_profile *window = sonde_profile_new();
+	bool shows_progress = output_progress_wanted();
+	int found = 1, err = 0;
 
-static int read_rows(const struct store_path *place, struct rows *rows, struct diag *diag)
-{
-	CLEANUP(store_closep) struct store *store = NULL;
-	uint64_t after = 0;
-	int found, err = store_open(place->directory, STORE_READ, diag, NULL, &store);
+	for (uint32_t nr = 1; found > 0 && !err; nr++) {
+		uint64_t after = row->id;
 
-	while (!err) {
-		if (!array_grow(&rows->list, rows->nr, &rows->max, sizeof(*rows->list), 64, MAX_ROWS))
-			return -ENOMEM;
-		found = store_next(store, after, place->from_ns, place->to_ns, diag, &rows->list[rows->nr]);
-		if (found <= 0)
-			return found;
-		after = rows->list[rows->nr++].id;
+		err = sonde_profile_read_bytes(window, path, row->body, row->body_bytes, NULL);
+		if (err)
+			diag_errno(diag, -err, "%s", sonde_profile_error(window));
+		else if ((err = sonde_profile_merge(profile, window)))
+			diag_errno(diag, -err, "%s", sonde_profile_error(profile));
+		if (shows_progress && !(nr % WINDOWS_PER_LINE))
+			output_progress("%" PRIu32 " windows", nr);
+		store_row_done(row);
+		found = err ? 0 : store_next(store, after, place->from_ns, place->to_ns, diag, row);
 	}
-	return err;
+	if (shows_progress)
+		output_progress_done();
+	sonde_profile_free(window);
+	return err ? err : found;
 }
 
 /* Adds up the windows of a store. */
 static int read_store(struct sonde_profile *profile, const char *path, const struct store_path *place,
 		      const struct sonde_read_options *options)
 {
-	CLEANUP(rows_done) struct rows rows = { 0 };
-	struct sonde_read_options next = *options;
-	struct sonde_profile *window = sonde_profile_new();
+	CLEANUP(store_closep) struct store *store = NULL;
+	CLEANUP(store_row_done) struct store_row row = { 0 };
 	struct diag diag = { 0 };
-	int err = read_rows(place, &rows, &diag);
+	int err = store_open(place->directory, STORE_READ, &diag, NULL, &store);
 
-	if (!err && !rows.nr)
+	if (!err) /* the first row opens all of the store's files */
+		err = store_next(store, 0, place->from_ns, place->to_ns, &diag, &row);
+	if (!err)
 		err = diag_errno(&diag, ENODATA, "no window of the store %.200s is from that time", place->directory);
+	if (err > 0 && options->on_bytes)
+		options->on_bytes(options->on_bytes_arg);
+	if (err > 0)
+		err = add_windows(profile, path, place, store, &row, &diag);
 	if (err) /* the profile has no words for it */
 		output_say("%s", *diag.text ? diag.text : strerror(-err));
-	for (uint32_t i = 0; !err && i < rows.nr; i++) {
-		err = sonde_profile_read_bytes(window, path, rows.list[i].body, rows.list[i].body_bytes, &next);
-		next.on_bytes = NULL; /* once */
-		if (err)
-			output_say("%s", sonde_profile_error(window));
-		else
-			err = sonde_profile_merge(profile, window);
-		store_row_done(&rows.list[i]);
-	}
-	sonde_profile_free(window);
 	return err;
 }
 

@@ -84,6 +84,20 @@ static sqlite3_int64 clamp(uint64_t value)
 	return value > INT64_MAX ? INT64_MAX : (sqlite3_int64)value;
 }
 
+/* In a directory that another user may write, the files of the store may be links to anywhere. */
+static int check_owner(const char *directory, struct diag *diag)
+{
+	struct stat status;
+
+	if (stat(directory, &status) < 0)
+		return diag_errno(diag, errno, "%s: %s", directory, strerror(errno));
+	if (!S_ISDIR(status.st_mode))
+		return diag_errno(diag, ENOTDIR, "%s is no directory", directory);
+	if (status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH))
+		return diag_errno(diag, EPERM, "other users may write %s: the store needs a directory of its own", directory);
+	return 0;
+}
+
 static int lock(struct store *store, const char *directory, struct diag *diag)
 {
 	char path[PATH_MAX], holder[16] = "";
@@ -193,7 +207,7 @@ int store_open(const char *directory, enum store_mode mode, struct diag *diag, c
 		return -ENOMEM;
 	if (mode == STORE_OWN && mkdir(directory, 0700) < 0 && errno != EEXIST)
 		return diag_errno(diag, errno, "create %s: %s", directory, strerror(errno));
-	err = mode == STORE_OWN ? lock(store, directory, diag) : 0;
+	err = mode == STORE_OWN ? check_owner(directory, diag) ?: lock(store, directory, diag) : 0;
 	if (err)
 		return err;
 	err = connect_db(store, path, mode, &first);

@@ -137,6 +137,22 @@ def two_agents():
 
 
 @test
+def others_directories():
+	"""A store where others may write would follow their links."""
+	need_bpf()
+	folder = fresh_folder("others")
+	os.chmod(folder, 0o777)
+	result = sonde("agent", "--store", folder, 1, want=1)
+	check("other users may write" in result.err, lambda: str(result))
+	check_equal(os.listdir(folder), [], "files")
+	os.chmod(folder, 0o700)
+	os.chown(folder, 65534, 65534)
+	sonde("agent", "--store", folder, 1, want=1)
+	sonde("agent", "--store", "/dev/null", 1, want=1)
+	sonde("agent", "--store", os.path.join(folder, "not", "there"), 1, want=1)
+
+
+@test
 def it_is_read_while_it_is_written():
 	need_bpf()
 	folder = fresh_folder("read")
