@@ -64,6 +64,7 @@ test_packages() {
 	openjdk-17-jdk-headless jcmd
 	lua5.4 lua5.4
 	ruby ruby
+	openssl openssl
 	python3-pip pip3
 	python3-greenlet
 	python3-gevent

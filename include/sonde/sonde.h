@@ -346,6 +346,9 @@ struct sonde_write_options { /* zero means default */
 	 * default. */
 	const char *value;
 	bool delimited, annotate, offsets, threads; /* as in struct sonde_session_options */
+	/* OTLP: the profile's id, 16 bytes, so that a receiver can tell a repeat; in a message of several profiles their number is added to
+	 * the last bytes. NULL: none. */
+	const void *profile_id;
 };
 
 struct sonde_profile *sonde_profile_new(void); /* empty; NULL: no memory */
@@ -371,6 +374,10 @@ __attribute__((warn_unused_result)) int sonde_profile_check_output(struct sonde_
 /* Writes the file whole or not at all; "-" is stdout; `options` may be NULL. */
 __attribute__((warn_unused_result)) int sonde_profile_write(struct sonde_profile *profile, const char *path,
 							    const struct sonde_write_options *options);
+/* Passes the file's bytes on, piece by piece, instead of writing them; text without `options->format`. A negative errno of
+ * `take` ends it. */
+__attribute__((warn_unused_result)) int sonde_profile_write_bytes(struct sonde_profile *profile, const struct sonde_write_options *options,
+								  int (*take)(void *arg, const void *bytes, size_t size), void *arg);
 /* A profile as text for a terminal. */
 enum sonde_view {
 	SONDE_VIEW_SUMMARY,  /* what was recorded and lost, processes, hottest functions; histograms */

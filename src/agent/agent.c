@@ -8,6 +8,7 @@
 
 #include "agent/agent_windows.h"
 #include "agent/config.h"
+#include "agent/delivery.h"
 #include "base/clock.h"
 #include "cli/output.h"
 #include "cli/signals.h"
@@ -15,6 +16,7 @@
 #include "store/store_path.h"
 
 #define MAX_FREQ_HZ	 10000
+#define REQUEST_S	 30
 #define MAX_WINDOW_S	 3600
 #define MAX_CONFIG_BYTES 65536
 #define MIN_STORE_BYTES ((uint64_t)1 << 20)
@@ -22,6 +24,9 @@
 struct agent_arguments {
 	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
 	const char *store, *store_max_age, *config;
+	const char *otlp, *otlp_ca, *otlp_cert, *otlp_key;
+	struct option_texts otlp_headers;
+	bool disable_tls;
 	bool print_config;
 };
 
@@ -69,6 +74,38 @@ static const struct option_spec options[] = {
 	  .min = MIN_STORE_BYTES,
 	  .max = INT64_MAX,
 	  .help = "remove the oldest when the profiles are larger than this together: 500M, 1G; 1G" },
+	{ .group = "Where it is delivered",
+	  .name = "otlp",
+	  .metavar = "ADDRESS",
+	  .kind = OPTION_TEXT,
+	  FIELD(otlp),
+	  .help = "send the profiles to an OpenTelemetry collector: http://HOST:PORT, https://, grpc://, grpcs://, or HOST:PORT, which is "
+		  "gRPC with TLS, on loopback without. The store keeps what cannot be sent yet" },
+	{ .name = "otlp-header",
+	  .metavar = "HEADER",
+	  .kind = OPTION_TEXTS,
+	  FIELD(otlp_headers),
+	  .help = "a header of each request, as 'authorization: Bearer ...'; may be repeated. In the environment "
+		  "other users do not see it" },
+	{ .name = "otlp-ca",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXT,
+	  FIELD(otlp_ca),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "trust these authorities (PEM) instead of the system's" },
+	{ .name = "otlp-cert",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXT,
+	  FIELD(otlp_cert),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "our certificate (PEM), for a collector that asks for one" },
+	{ .name = "otlp-key",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXT,
+	  FIELD(otlp_key),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "its key (PEM)" },
+	{ .name = "disable-tls", .kind = OPTION_FLAG, FIELD(disable_tls), .help = "HOST:PORT without a scheme is gRPC without TLS" },
 	{ .group = "Settings",
 	  .name = "config",
 	  .metavar = "FILE",
@@ -82,6 +119,7 @@ static const struct option_spec options[] = {
 
 static const struct verb_example examples[] = {
 	{ "sonde agent", "at 19 Hertz, a profile each 10 seconds, into /var/lib/sonde" },
+	{ "sonde agent --otlp http://collector:4318", "and to a collector" },
 	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
 	{ "sonde diff /var/lib/sonde@-2h..-1h /var/lib/sonde@-1h", "that hour and the one before" },
 	{ "sonde convert /var/lib/sonde@2026-11-26T03:00..2026-11-26T03:10 night.html", "ten minutes of a night as a page" },
@@ -98,13 +136,18 @@ static int parse_age(const char *text, uint64_t *ret_ns, struct diag *diag)
 struct agent {
 	struct sonde_session *session;
 	struct agent_windows windows;
+	struct delivery *delivery; /* NULL: none */
 };
 
 static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
 {
 	struct agent *agent = arg;
 
-	return agent_windows_take(&agent->windows, window, bytes, size);
+	int err = agent_windows_take(&agent->windows, window, bytes, size);
+
+	if (!err && agent->delivery)
+		delivery_wake(agent->delivery);
+	return err;
 }
 
 static void print_warnings(void *arg, const struct sonde_window *window)
@@ -172,6 +215,26 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 	return err ? failed(agent->session, err) : SONDE_EXIT_REPORT;
 }
 
+static int start_delivery(const struct agent_arguments *arguments, struct delivery **ret_delivery)
+{
+	const struct post_options files = { .authorities = arguments->otlp_ca,
+					    .certificate = arguments->otlp_cert,
+					    .key = arguments->otlp_key,
+					    .timeout_s = REQUEST_S };
+	const struct delivery_options of_delivery = { .store = arguments->store,
+						      .address = arguments->otlp,
+						      .no_tls = arguments->disable_tls,
+						      .headers = arguments->otlp_headers.texts,
+						      .nr_headers = arguments->otlp_headers.nr,
+						      .post = &files };
+	struct diag diag = { 0 };
+	int err = arguments->otlp ? delivery_start(&of_delivery, &diag, ret_delivery) : 0;
+
+	if (err)
+		output_say("%s", *diag.text ? diag.text : strerror(-err));
+	return err;
+}
+
 static int start(const struct agent_arguments *arguments, const char *command_line, uint64_t max_age_ns)
 {
 	struct agent agent = { .windows = { .type = "cpu", .max_age_ns = max_age_ns, .max_bytes = arguments->store_max_bytes } };
@@ -179,7 +242,8 @@ static int start(const struct agent_arguments *arguments, const char *command_li
 
 	if (open_store(arguments, &agent.windows))
 		return SONDE_EXIT_FAILED;
-	code = run(arguments, command_line, &agent);
+	code = start_delivery(arguments, &agent.delivery) ? SONDE_EXIT_FAILED : run(arguments, command_line, &agent);
+	delivery_end(agent.delivery);
 	signals_done();
 	sonde_session_free(agent.session);
 	store_close(agent.windows.store);
@@ -213,6 +277,8 @@ static int agent_run(void *all, const char *command_line)
 
 	if (!err)
 		err = parse_age(arguments->store_max_age, &max_age_ns, &diag);
+	if (!err && arguments->otlp)
+		err = delivery_check(arguments->otlp, arguments->disable_tls, &diag);
 	if (err)
 		return output_usage(&agent_verb, *diag.text ? diag.text : strerror(-err));
 	return arguments->print_config ? print_config(arguments) : start(arguments, command_line, max_age_ns);
@@ -220,7 +286,7 @@ static int agent_run(void *all, const char *command_line)
 
 const struct verb agent_verb = {
 	.name = "agent",
-	.summary = "profiles all the time, into a local store",
+	.summary = "profiles all the time, into a local store and to a collector",
 	.description = "Samples the whole machine all the time, and keeps a profile of each window in a store on disk, bounded by age and "
 		       "size. show, diff and convert read any time of it, also while the agent runs: DIRECTORY@FROM..TO, where a time is a "
 		       "duration before now (-90s, -15m, -1h, -2d) or a date (2026-11-26T20:00, with Z in UTC).\n\n"

@@ -37,7 +37,7 @@ void config_free(struct config *config)
 /* Positionals are no settings, and neither is what chooses the file or ends at once. */
 static bool is_setting(const struct option_spec *spec)
 {
-	return spec->name && spec->kind != OPTION_FLAG && strcmp(spec->name, "config") != 0;
+	return spec->name && strcmp(spec->name, "config") != 0 && strcmp(spec->name, "print-config") != 0;
 }
 
 static const char *setting_at(const void *verb, size_t i)
@@ -62,7 +62,27 @@ static bool is_given(const struct option_spec *spec, const void *arguments)
 {
 	const void *field = (const char *)arguments + spec->offset;
 
-	return spec->kind == OPTION_TEXT ? *(const char *const *)field != NULL : *(const uint64_t *)field != 0;
+	switch (spec->kind) {
+	case OPTION_FLAG:
+		return *(const bool *)field;
+	case OPTION_TEXT:
+		return *(const char *const *)field;
+	case OPTION_TEXTS:
+		return ((const struct option_texts *)field)->nr;
+	default:
+		return *(const uint64_t *)field;
+	}
+}
+
+/* A flag is true or false: a word of the command line, but a value here. */
+static int set(const struct option_spec *spec, const char *label, const char *value, void *arguments, struct diag *diag)
+{
+	if (spec->kind != OPTION_FLAG)
+		return option_set(spec, label, value, arguments, diag);
+	if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+		return diag_errno(diag, EINVAL, "%s is true or false, not '%.40s'", label, value);
+	*(bool *)((char *)arguments + spec->offset) = *value == 't';
+	return 0;
 }
 
 static void variable_of(const char *key, char name[NAME_BYTES])
@@ -84,7 +104,7 @@ static int fill_from_environment(const struct verb *verb, void *arguments, struc
 			continue;
 		variable_of(spec->name, name);
 		value = getenv(name);
-		err = value && *value ? option_set(spec, name, value, arguments, diag) : 0;
+		err = value && *value ? set(spec, name, value, arguments, diag) : 0;
 		if (err)
 			return err;
 	}
@@ -106,7 +126,7 @@ static int fill_from_file(const struct verb *verb, const struct config *config, 
 		snprintf(label, sizeof(label), "%.120s:%zu: %s", path, entry->line, spec->name);
 		if (is_given(spec, arguments))
 			continue;
-		err = option_set(spec, label, entry->value, arguments, diag);
+		err = set(spec, label, entry->value, arguments, diag);
 		if (err)
 			return err;
 	}
@@ -118,7 +138,8 @@ static void fill_from_defaults(const struct verb *verb, const void *defaults, vo
 	for (size_t i = 0; i < verb->nr_options; i++) {
 		const struct option_spec *spec = &verb->options[i];
 
-		if (is_setting(spec) && !is_given(spec, arguments))
+		/* flags and lists have no defaults */
+		if (is_setting(spec) && spec->kind != OPTION_FLAG && spec->kind != OPTION_TEXTS && !is_given(spec, arguments))
 			memcpy((char *)arguments + spec->offset, (const char *)defaults + spec->offset,
 			       spec->kind == OPTION_TEXT ? sizeof(const char *) : sizeof(uint64_t));
 	}
@@ -248,12 +269,19 @@ int config_fill(const struct verb *verb, void *arguments, const void *defaults, 
 /* --- printing ------------------------------------------------------------------------------------------------------------------------- */
 
 /* In single quotes, where YAML knows no escape but the quote's own. */
-static void print_text(const char *text, struct buffer *buffer)
+static void print_text(const char *name, const char *text, struct buffer *buffer)
 {
-	buffer_text(buffer, "'");
+	buffer_printf(buffer, "%s: '", name);
 	for (; *text; text++)
 		buffer_printf(buffer, *text == '\'' ? "''" : "%c", *text);
-	buffer_text(buffer, "'");
+	buffer_text(buffer, "'\n");
+}
+
+/* Headers may be passwords: their values are not shown. */
+static void print_texts(const char *name, const struct option_texts *texts, struct buffer *buffer)
+{
+	for (uint32_t i = 0; i < texts->nr; i++)
+		buffer_printf(buffer, "# %s: '%.*s: ...'\n", name, (int)strcspn(texts->texts[i], ":"), texts->texts[i]);
 }
 
 void config_print(const struct verb *verb, const void *arguments, struct buffer *buffer)
@@ -264,11 +292,13 @@ void config_print(const struct verb *verb, const void *arguments, struct buffer 
 
 		if (!is_setting(spec) || !is_given(spec, arguments))
 			continue;
-		buffer_printf(buffer, "%s: ", spec->name);
-		if (spec->kind == OPTION_TEXT)
-			print_text(*(const char *const *)field, buffer);
+		if (spec->kind == OPTION_FLAG)
+			buffer_printf(buffer, "%s: true\n", spec->name);
+		else if (spec->kind == OPTION_TEXT)
+			print_text(spec->name, *(const char *const *)field, buffer);
+		else if (spec->kind == OPTION_TEXTS)
+			print_texts(spec->name, field, buffer);
 		else
-			buffer_printf(buffer, "%" PRIu64, *(const uint64_t *)field);
-		buffer_text(buffer, "\n");
+			buffer_printf(buffer, "%s: %" PRIu64 "\n", spec->name, *(const uint64_t *)field);
 	}
 }

@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "base/rights.h"
 #include "base/spawn.h"
-#include "debuginfod/curl_api.h"
+#include "curl/curl_api.h"
 #include "debuginfod/fetch_message.h"
 
 #define MAX_MEMORY_BYTES   ((rlim_t)512 << 20) /* TLS and its certificates; eight threads that resolve host names */

@@ -86,14 +86,14 @@ static int say_why(uint64_t pid, int err)
 static int examine_process(const struct doctor_arguments *arguments)
 {
 	struct buffer report = BUFFER_INIT(1 << 26);
-	const struct sonde_examine_options options = { .size = sizeof(options),
+	const struct sonde_examine_options examined = { .size = sizeof(examined),
 						       .tgid = (uint32_t)arguments->pid,
 						       .stacks_ns = arguments->seconds * NS_PER_S,
 						       .json = arguments->json,
 						       .colour = output_colour(STDOUT_FILENO),
 						       .text = print,
 						       .arg = &report };
-	int err = sonde_examine_process(&options), code = err ? say_why(arguments->pid, err) : output_result(&report);
+	int err = sonde_examine_process(&examined), code = err ? say_why(arguments->pid, err) : output_result(&report);
 
 	buffer_done(&report);
 	return code;

@@ -27,6 +27,7 @@ FIELD(time_unix_nano, 3, "timeUnixNano");
 FIELD(duration_nano, 4, "durationNano");
 FIELD(period_type, 5, "periodType");
 FIELD(period_field, 6, "period");
+FIELD(profile_id, 7, "profileId");
 FIELD(profile_attributes, 11, "attributeIndices");
 FIELD(type_strindex, 1, "typeStrindex");
 FIELD(unit_strindex, 2, "unitStrindex");
@@ -126,6 +127,20 @@ static void write_type(struct otlp *otlp, struct otlp_field field, uint32_t type
 	otlp_end(&otlp->sink);
 }
 
+/* The next profile's id: the message's, and the profile's number in it. */
+static void write_id(struct otlp *otlp)
+{
+	uint8_t id[16];
+	uint32_t number = otlp->nr_profiles++;
+
+	if (!otlp->profile_id)
+		return;
+	memcpy(id, otlp->profile_id, sizeof(id));
+	for (int i = 0; i < 4; i++)
+		id[12 + i] ^= (uint8_t)(number >> (24 - 8 * i));
+	otlp_id(&otlp->sink, profile_id, id);
+}
+
 /* The tracks of one process. */
 struct process {
 	const struct track *first, *end;
@@ -158,6 +173,7 @@ static void write_profile(struct otlp *otlp, struct process process, uint32_t ty
 		write_type(otlp, period_type, otlp_string(otlp, OTLP_STRING_PERIOD_TYPE), otlp_string(otlp, OTLP_STRING_PERIOD_UNIT));
 		otlp_u64(sink, period_field, period);
 	}
+	write_id(otlp);
 	otlp_numbers_begin(sink, profile_attributes);
 	otlp_number(sink, comment);
 	otlp_numbers_end(sink);
@@ -217,11 +233,12 @@ static void otlp_done(struct otlp *otlp)
 	interned_done(&otlp->stacks);
 }
 
-static int write_otlp(const struct profile *profile, bool is_json, struct buffer *buffer)
+static int write_otlp(const struct profile *profile, bool is_json, const struct export_options *options, struct buffer *buffer)
 {
 	CLEANUP(otlp_done) struct otlp otlp = {
 		.sink = { .json = { .buffer = buffer }, .scratch = BUFFER_INIT(buffer->max), .is_json = is_json },
 		.profile = profile,
+		.profile_id = options->profile_id,
 		.account = BUFFER_INIT(buffer->max),
 		.attributes = INTERNED_INIT(struct otlp_attribute, sizeof(struct otlp_attribute), UINT64_MAX),
 		.stacks = INTERNED_INIT(struct otlp_stack, sizeof(struct otlp_stack), UINT64_MAX),
@@ -241,7 +258,7 @@ static int write_otlp(const struct profile *profile, bool is_json, struct buffer
 
 int write_otlp_json(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
-	int err = write_otlp(profile, true, buffer);
+	int err = write_otlp(profile, true, options, buffer);
 
 	buffer_text(buffer, "\n");
 	return err;
@@ -249,5 +266,5 @@ int write_otlp_json(const struct profile *profile, const struct export_options *
 
 int write_otlp_protobuf(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
-	return write_otlp(profile, false, buffer);
+	return write_otlp(profile, false, options, buffer);
 }

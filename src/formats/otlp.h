@@ -34,6 +34,8 @@ struct otlp {
 	struct tracks tracks;
 	struct inlines inlines;
 	struct buffer account; /* as text */
+	const uint8_t *profile_id; /* of the message; NULL: none */
+	uint32_t nr_profiles;  /* written so far */
 	struct interned attributes, stacks; /* of struct otlp_attribute, of struct otlp_stack */
 	int err; /* sticky: no memory for one of the above */
 };

@@ -138,6 +138,19 @@ void otlp_text(struct otlp_sink *sink, struct otlp_field field, const char *text
 		protobuf_valid_text(sink, field.number, text);
 }
 
+void otlp_id(struct otlp_sink *sink, struct otlp_field field, const uint8_t bytes[16])
+{
+	char digits[2 * 16 + 1];
+
+	if (!sink->is_json) {
+		protobuf_bytes(sink->json.buffer, field.number, bytes, 16);
+		return;
+	}
+	for (int i = 0; i < 16; i++)
+		snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
+	json_key_text(&sink->json, field.name, digits);
+}
+
 void otlp_numbers_begin(struct otlp_sink *sink, struct otlp_field field)
 {
 	if (sink->is_json) {

@@ -14,4 +14,5 @@ struct export_options {
 	uint32_t max_stacks; /* text of outstanding memory: the largest alone; 0: all */
 	uint32_t source_lines; /* and so many lines of source before and after that of each frame */
 	bool user_only, kernel_only; /* the only side requested: no delimiter then */
+	const uint8_t *profile_id;   /* OTLP: 16 bytes; NULL: none */
 };

@@ -370,31 +370,39 @@ static size_t report_bytes_max(const struct sonde_profile *profile)
 	return profile->nr_bytes > REPORT_ANYHOW / REPORT_TIMES ? profile->nr_bytes * REPORT_TIMES : REPORT_ANYHOW;
 }
 
-static int write_report(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options)
+/* Takes the options, and refuses what the format cannot hold. */
+static int begin_writing(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options,
+			 struct export_options *ret_export, enum export_format *ret_format)
 {
-	const struct export_options export = {
-		.delimited = options->delimited,
-		.annotate = options->annotate,
-		.offsets = options->offsets,
-		.threads = options->threads,
-	};
-	enum export_format format;
-	int err = choose_format(path, options->format, &profile->diag, &format);
+	struct sonde_write_options known;
+	int err = sized_options(&known, sizeof(known), options, &profile->diag);
 
+	if (!err && !profile->profile)
+		err = diag_errno(&profile->diag, EINVAL, "nothing was read that could be written");
+	if (!err && known.value)
+		err = profile_file_show_value(profile, known.value);
+	if (!err)
+		err = choose_format(path, known.format, &profile->diag, ret_format);
+	if (!err)
+		err = check_histograms(profile, *ret_format);
+	if (!err && profile->diff.rows && profile_nr_samples(profile->profile) && !diff_format_carries(export_format_name(*ret_format)))
+		err = diag_errno(&profile->diag, EINVAL,
+				 "%s holds one value for each stack, not a difference; html, svg, pprof, json, jsonl and folded hold both",
+				 export_format_name(*ret_format));
 	if (err) {
 		profile->exit_code = SONDE_EXIT_USAGE;
 		return err;
 	}
-	err = check_histograms(profile, format);
-	if (err)
-		return err;
-	if (profile->diff.rows && profile_nr_samples(profile->profile) && !diff_format_carries(export_format_name(format))) {
-		profile->exit_code = SONDE_EXIT_USAGE;
-		return diag_errno(&profile->diag, EINVAL,
-				  "%s holds one value for each stack, not a difference; html, svg, pprof, json, jsonl and folded hold both",
-				  export_format_name(format));
-	}
-	err = report_file_write(profile->profile, format, &export, path, report_bytes_max(profile), &profile->diag);
+	*ret_export = (struct export_options){ .delimited = known.delimited,
+					       .annotate = known.annotate,
+					       .offsets = known.offsets,
+					       .threads = known.threads,
+					       .profile_id = known.profile_id };
+	return 0;
+}
+
+static int end_writing(struct sonde_profile *profile, int err)
+{
 	if (err)
 		profile->exit_code = err == -EINVAL ? SONDE_EXIT_USAGE : SONDE_EXIT_FAILED;
 	return err;
@@ -402,22 +410,38 @@ static int write_report(struct sonde_profile *profile, const char *path, const s
 
 int sonde_profile_write(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options)
 {
-	struct sonde_write_options known;
+	struct export_options export;
+	enum export_format format;
 	int err;
 
 	if (!profile)
 		return -EINVAL;
 	profile->diag.err = 0;
-	err = sized_options(&known, sizeof(known), options, &profile->diag);
-	if (!err && !profile->profile)
-		err = diag_errno(&profile->diag, EINVAL, "nothing was read that could be written");
-	if (err) {
-		profile->exit_code = SONDE_EXIT_USAGE;
-		return err;
+	err = begin_writing(profile, path, options, &export, &format);
+	return err ? err : end_writing(profile, report_file_write(profile->profile, format, &export, path, report_bytes_max(profile),
+								   &profile->diag));
+}
+
+int sonde_profile_write_bytes(struct sonde_profile *profile, const struct sonde_write_options *options,
+			      int (*take)(void *arg, const void *bytes, size_t size), void *arg)
+{
+	struct export_options export;
+	enum export_format format;
+	int err;
+
+	if (!profile || !take)
+		return -EINVAL;
+	profile->diag.err = 0;
+	err = begin_writing(profile, "-", options, &export, &format);
+	if (!err) {
+		CLEANUP(buffer_done) struct buffer bytes = { .max = report_bytes_max(profile), .take = take, .taker = arg };
+
+		err = export_write(profile->profile, format, &export, &bytes, &profile->diag);
+		if (!err)
+			buffer_give(&bytes);
+		err = end_writing(profile, err ? err : bytes.err);
 	}
-	if (known.value)
-		err = profile_file_show_value(profile, known.value);
-	return err ? err : write_report(profile, path, &known);
+	return err;
 }
 
 const char *sonde_read_format_name(uint32_t i, const char **ret_text)

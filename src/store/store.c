@@ -402,10 +402,10 @@ int store_next_undelivered(struct store *store, const char *destination, struct 
 	return take_row(store, statement, diag, ret_row);
 }
 
-int store_evicted(struct store *store, const char *destination, struct diag *diag, uint64_t *ret_nr)
+static int read_number(struct store *store, const char *sql, const char *destination, struct diag *diag, uint64_t *ret_nr)
 {
 	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
-	int err = prepare(store, "SELECT evicted FROM destination WHERE name = ?", diag, &statement);
+	int err = prepare(store, sql, diag, &statement);
 
 	if (err)
 		return err;
@@ -415,4 +415,16 @@ int store_evicted(struct store *store, const char *destination, struct diag *dia
 		return err;
 	*ret_nr = err ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
 	return 0;
+}
+
+int store_waiting(struct store *store, const char *destination, struct diag *diag, uint64_t *ret_nr)
+{
+	return read_number(store,
+			   "SELECT count(*) FROM window WHERE id > coalesce((SELECT delivered FROM destination WHERE name = ?), 0)",
+			   destination, diag, ret_nr);
+}
+
+int store_evicted(struct store *store, const char *destination, struct diag *diag, uint64_t *ret_nr)
+{
+	return read_number(store, "SELECT evicted FROM destination WHERE name = ?", destination, diag, ret_nr);
 }

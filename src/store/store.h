@@ -51,5 +51,7 @@ MUST_CHECK int store_next(struct store *store, uint64_t after_id, uint64_t from_
 MUST_CHECK int store_next_undelivered(struct store *store, const char *destination, struct diag *diag, struct store_row *ret_row);
 /* The destination has received the row `id`, and with it all before. */
 MUST_CHECK int store_mark_delivered(struct store *store, const char *destination, uint64_t id, struct diag *diag);
+/* How many rows the destination has not received. */
+MUST_CHECK int store_waiting(struct store *store, const char *destination, struct diag *diag, uint64_t *ret_nr);
 /* How many rows were evicted before the destination received them. 0 for an unknown name. */
 MUST_CHECK int store_evicted(struct store *store, const char *destination, struct diag *diag, uint64_t *ret_nr);

@@ -65,7 +65,8 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"audit": COMMON,
 	"worker": {"base", "codec"},
 	"counter": {"base", "codec", "sonde"},
-	"debuginfod": {"base"},
+	"curl": {"base"},
+	"debuginfod": {"base", "curl"},
 	"frames": COMMON,
 	"formats": COMMON | {"frames"},
 	"show": COMMON | {"frames"},
@@ -91,18 +92,19 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"examine": COMMON | {"runtime", "unwind", "proxy", "process", "parse", "track", "naming", "session", "sonde"},
 
 	"store": {"base"},
+	"send": {"base", "codec", "curl"},
 
 	"cli": {"sonde", "base", "store"},
 	"stat": {"sonde", "base", "codec", "cli"},
 	"doctor": {"sonde", "base", "codec", "cli"},
 	"tracing": {"sonde", "base", "cli"},
 	"allocs": {"sonde", "base", "cli"},
-	"agent": {"sonde", "base", "store", "cli"},
+	"agent": {"sonde", "base", "store", "send", "cli"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "heap", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
 	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"dwarf", "audit"},
-	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "formats", "import", "perfdata", "store"},
+	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "formats", "import", "perfdata", "store", "send"},
 	r"sqlite3\.h": {"store"},
 	r"yaml\.h": {"agent"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "debuginfod/curl_api.h"
+#include "curl/curl_api.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,6 +31,10 @@ int curl_api_load(struct curl_api *ret_api)
 		{ "curl_easy_getinfo", &api.easy_getinfo },
 		{ "curl_easy_cleanup", &api.easy_cleanup },
 		{ "curl_easy_strerror", &api.easy_strerror },
+		{ "curl_easy_perform", &api.easy_perform },
+		{ "curl_slist_append", &api.slist_append },
+		{ "curl_slist_free_all", &api.slist_free_all },
+		{ "curl_getdate", &api.getdate },
 		{ "curl_multi_init", &api.multi_init },
 		{ "curl_multi_add_handle", &api.multi_add_handle },
 		{ "curl_multi_remove_handle", &api.multi_remove_handle },

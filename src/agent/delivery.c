@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/delivery.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <sonde/sonde.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "cli/output.h"
+#include "send/otlp_push.h"
+#include "store/store.h"
+
+#define FIRST_PAUSE_MS 1000u
+#define MAX_PAUSE_MS   60000u
+#define LAST_S	       5 /* for what is left at the end */
+#define MAX_HEADERS    24
+
+struct delivery {
+	struct store *store;          /* the thread's own handle */
+	struct post_client *client;
+	struct otlp_endpoint endpoint;
+	struct otlp_pusher pusher;
+	const char *address;
+	const char *headers[MAX_HEADERS + 1];
+	pthread_t thread;
+	pthread_mutex_t lock;         /* for the next three */
+	pthread_cond_t has_changed;
+	bool has_new;                 /* a window that the thread has not looked for yet */
+	bool is_ending;
+	bool stop;                    /* read by a request in progress */
+	/* The thread's own until it has ended: */
+	uint32_t pause_ms;            /* after a failure; 0: none */
+	uint64_t nr_sent, nr_bytes, nr_refused, nr_rejected, nr_retries, nr_repeats;
+	char trouble[512];            /* told once, until it changes */
+};
+
+/* --- a window ------------------------------------------------------------------------------------------------------------------------- */
+
+static int append(void *arg, const void *bytes, size_t size)
+{
+	struct buffer *buffer = arg;
+
+	buffer_append(buffer, bytes, size);
+	return buffer->err;
+}
+
+/* Makes OTLP of a window of the store. */
+static int convert(const struct store_row *row, struct buffer *buffer)
+{
+	const struct sonde_write_options options = { .size = sizeof(options), .format = "otlp", .profile_id = row->profile_id };
+	struct sonde_profile *profile = sonde_profile_new();
+	int err = profile ? sonde_profile_read_bytes(profile, "a window of the store", row->body, row->body_bytes, NULL) : -ENOMEM;
+
+	if (!err)
+		err = sonde_profile_write_bytes(profile, &options, append, buffer);
+	if (err)
+		output_say("%s", sonde_profile_error(profile));
+	sonde_profile_free(profile);
+	return err;
+}
+
+/* Says the trouble with the collector once, and when it is over. */
+static void tell(struct delivery *delivery, const char *trouble)
+{
+	if (!strcmp(delivery->trouble, trouble))
+		return;
+	if (*trouble)
+		output_say("%s: %s", delivery->address, trouble);
+	else
+		output_say("%s: takes profiles again", delivery->address);
+	snprintf(delivery->trouble, sizeof(delivery->trouble), "%s", trouble);
+}
+
+/* Twice as long each time, plus or minus a quarter, so that many agents do not come back together. */
+static void pause_longer(struct delivery *delivery, uint32_t retry_after_s)
+{
+	uint32_t pause_ms = delivery->pause_ms ? 2 * delivery->pause_ms : FIRST_PAUSE_MS;
+
+	if (pause_ms > MAX_PAUSE_MS)
+		pause_ms = MAX_PAUSE_MS;
+	if (pause_ms < retry_after_s * 1000)
+		pause_ms = retry_after_s * 1000;
+	delivery->pause_ms = pause_ms - pause_ms / 4 + (uint32_t)(clock_ns() / 1000 % (pause_ms / 2));
+}
+
+/* Is done with the window: it was taken, or will never be. */
+static int settle(struct delivery *delivery, const struct store_row *row, const struct push_answer *answer, struct diag *diag)
+{
+	delivery->pause_ms = 0;
+	if (answer->result == PUSH_REFUSED) {
+		delivery->nr_refused++;
+		output_say("%s: a profile is refused: %s", delivery->address, answer->text);
+	} else {
+		delivery->nr_sent++;
+		delivery->nr_bytes += answer->nr_bytes;
+		delivery->nr_rejected += answer->rejected;
+		if (answer->rejected)
+			output_say("%s: of a message %" PRIu64 " profiles are rejected: %s", delivery->address, answer->rejected,
+				   answer->text);
+		tell(delivery, "");
+	}
+	return store_mark_delivered(delivery->store, delivery->address, row->id, diag);
+}
+
+static int push(struct delivery *delivery, const struct store_row *row, struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(STORE_MAX_BODY_BYTES);
+	struct push_answer answer = { .result = PUSH_REFUSED };
+	int err = convert(row, &bytes);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err) /* a window that cannot be read now cannot be read later */
+		snprintf(answer.text, sizeof(answer.text), "it cannot be read");
+	else
+		err = otlp_push(&delivery->pusher, bytes.data, bytes.size, &answer);
+	if (err == -ENOMEM)
+		return err;
+	if (answer.result == PUSH_DELIVERED || answer.result == PUSH_REFUSED)
+		return settle(delivery, row, &answer, diag);
+	delivery->nr_repeats += answer.may_be_repeated;
+	if (answer.result == PUSH_LATER) {
+		delivery->nr_retries++;
+		tell(delivery, answer.text);
+		pause_longer(delivery, answer.retry_after_s);
+	}
+	return 0;
+}
+
+/* --- the thread ----------------------------------------------------------------------------------------------------------------------- */
+
+/* True: there was a window, and it is settled. */
+static bool deliver_one(struct delivery *delivery)
+{
+	CLEANUP(store_row_done) struct store_row row = { 0 };
+	struct diag diag = { 0 };
+	int err = store_next_undelivered(delivery->store, delivery->address, &diag, &row);
+
+	if (err > 0)
+		err = push(delivery, &row, &diag) ?: 1;
+	if (err < 0) {
+		tell(delivery, *diag.text ? diag.text : strerror(-err));
+		pause_longer(delivery, 0);
+	}
+	return err > 0 && !delivery->pause_ms && !delivery->stop;
+}
+
+/* Waits for a new window, the end of a pause, or the end. False: it is over. */
+static bool wait_for_work(struct delivery *delivery)
+{
+	uint64_t until_ns = clock_ns() + (uint64_t)(delivery->pause_ms ? delivery->pause_ms : MAX_PAUSE_MS) * NS_PER_MS;
+	bool goes_on;
+
+	pthread_mutex_lock(&delivery->lock);
+	while (!delivery->is_ending && clock_ns() < until_ns && (delivery->pause_ms || !delivery->has_new)) {
+		struct timespec time = { .tv_sec = (time_t)(until_ns / NS_PER_S), .tv_nsec = (long)(until_ns % NS_PER_S) };
+
+		pthread_cond_timedwait(&delivery->has_changed, &delivery->lock, &time);
+	}
+	delivery->has_new = false;
+	goes_on = !delivery->is_ending;
+	pthread_mutex_unlock(&delivery->lock);
+	return goes_on;
+}
+
+static void *run(void *arg)
+{
+	struct delivery *delivery = arg;
+
+	do
+		while (deliver_one(delivery))
+			;
+	while (wait_for_work(delivery));
+	delivery->pause_ms = 0; /* once more, whatever the last answer was */
+	while (deliver_one(delivery))
+		;
+	return NULL;
+}
+
+/* The thread blocks all signals; other threads handle them. */
+static int start_thread(struct delivery *delivery)
+{
+	sigset_t all, before;
+	pthread_condattr_t attributes;
+	int err;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_mutex_init(&delivery->lock, NULL);
+	pthread_cond_init(&delivery->has_changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&delivery->thread, NULL, run, delivery);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+static void delivery_free(struct delivery *delivery)
+{
+	store_close(delivery->store);
+	post_client_free(delivery->client);
+	free(delivery);
+}
+
+int delivery_check(const char *address, bool no_tls, struct diag *diag)
+{
+	struct otlp_endpoint endpoint;
+
+	return otlp_endpoint_parse(address, no_tls, &endpoint, diag);
+}
+
+int delivery_start(const struct delivery_options *options, struct diag *diag, struct delivery **ret_delivery)
+{
+	struct delivery *delivery = calloc(1, sizeof(*delivery));
+	int err;
+
+	if (!delivery)
+		return -ENOMEM;
+	delivery->address = options->address;
+	for (uint32_t i = 0; i < options->nr_headers && i < MAX_HEADERS; i++)
+		delivery->headers[i] = options->headers[i];
+	err = otlp_endpoint_parse(options->address, options->no_tls, &delivery->endpoint, diag) ?:
+	      store_open(options->store, STORE_DELIVER, diag, NULL, &delivery->store) ?:
+	      post_client_new(options->post, diag, &delivery->client);
+	delivery->pusher = (struct otlp_pusher){ .client = delivery->client,
+						 .endpoint = &delivery->endpoint,
+						 .headers = delivery->headers,
+						 .stop = &delivery->stop };
+	if (!err)
+		err = start_thread(delivery);
+	if (err)
+		delivery_free(delivery);
+	else
+		*ret_delivery = delivery;
+	return err;
+}
+
+void delivery_wake(struct delivery *delivery)
+{
+	pthread_mutex_lock(&delivery->lock);
+	delivery->has_new = true;
+	pthread_cond_signal(&delivery->has_changed);
+	pthread_mutex_unlock(&delivery->lock);
+}
+
+/* Counts what the collector has not received. */
+static uint64_t nr_waiting(struct delivery *delivery)
+{
+	uint64_t nr = 0;
+
+	return store_waiting(delivery->store, delivery->address, NULL, &nr) ? 0 : nr;
+}
+
+void delivery_end(struct delivery *delivery)
+{
+	uint64_t evicted = 0;
+	struct timespec until;
+
+	if (!delivery)
+		return;
+	pthread_mutex_lock(&delivery->lock);
+	delivery->is_ending = true;
+	pthread_cond_signal(&delivery->has_changed);
+	pthread_mutex_unlock(&delivery->lock);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LAST_S;
+	if (pthread_timedjoin_np(delivery->thread, NULL, &until)) {
+		__atomic_store_n(&delivery->stop, true, __ATOMIC_RELAXED);
+		pthread_join(delivery->thread, NULL);
+	}
+	if (store_evicted(delivery->store, delivery->address, NULL, &evicted))
+		evicted = 0;
+	output_say("delivered to %s: %" PRIu64 " profiles, %" PRIu64 " bytes; waiting: %" PRIu64 ", refused: %" PRIu64
+		   ", rejected in part: %" PRIu64 ", evicted before: %" PRIu64 ", tried again: %" PRIu64 ", possible repeats: %" PRIu64,
+		   delivery->address, delivery->nr_sent, delivery->nr_bytes, nr_waiting(delivery), delivery->nr_refused,
+		   delivery->nr_rejected, evicted, delivery->nr_retries, delivery->nr_repeats);
+	pthread_cond_destroy(&delivery->has_changed);
+	pthread_mutex_destroy(&delivery->lock);
+	delivery_free(delivery);
+}

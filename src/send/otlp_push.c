@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "send/otlp_push.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/plain_text.h"
+#include "codec/protobuf_read.h"
+
+#define FRAME_BYTES   5 /* of gRPC: 1 if compressed, length as 32 bits big-endian */
+#define GZIP_WINDOW   (15 + 16)
+#define MAX_HEADERS   32
+#define WORDS	      300 /* of the server, that are kept */
+
+/* Status codes of gRPC. */
+enum { GRPC_OK, GRPC_CANCELLED, GRPC_UNKNOWN, GRPC_INVALID, GRPC_DEADLINE, GRPC_DENIED = 7, GRPC_EXHAUSTED, GRPC_FAILED, GRPC_ABORTED,
+       GRPC_RANGE, GRPC_UNIMPLEMENTED, GRPC_INTERNAL, GRPC_UNAVAILABLE, GRPC_DATA_LOSS, GRPC_UNAUTHENTICATED };
+/* ExportProfilesServiceResponse. */
+enum { RESPONSE_PARTIAL = 1 };
+enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE };
+
+/* Packs behind room for a frame. */
+static int pack(const void *bytes, size_t size, uint8_t **ret_packed, size_t *ret_size)
+{
+	CLEANUP(freep) uint8_t *packed = NULL;
+	z_stream stream = { 0 };
+	int code;
+
+	if (size > UINT32_MAX / 2 || deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	stream.avail_out = (uInt)deflateBound(&stream, size);
+	packed = malloc(FRAME_BYTES + stream.avail_out);
+	stream.next_in = (Bytef *)(uintptr_t)bytes;
+	stream.avail_in = (uInt)size;
+	stream.next_out = packed ? packed + FRAME_BYTES : NULL;
+	code = packed ? deflate(&stream, Z_FINISH) : Z_MEM_ERROR;
+	*ret_size = stream.total_out;
+	deflateEnd(&stream);
+	if (code != Z_STREAM_END)
+		return -ENOMEM;
+	*ret_packed = MOVE(packed);
+	return 0;
+}
+
+static void write_frame(uint8_t *frame, size_t size)
+{
+	frame[0] = 1;
+	for (int i = 0; i < 4; i++)
+		frame[1 + i] = (uint8_t)(size >> (24 - 8 * i));
+}
+
+/* --- answers -------------------------------------------------------------------------------------------------------------------------- */
+
+/* The server's own words, or ours about its code. They go to a terminal. */
+static void say(struct push_answer *answer, const char *words, size_t size, const char *code_name, int code)
+{
+	if (size)
+		snprintf(answer->text, sizeof(answer->text), "%s %d: %.*s", code_name, code, (int)(size < WORDS ? size : WORDS), words);
+	else
+		snprintf(answer->text, sizeof(answer->text), "%s %d", code_name, code);
+	plain_make(answer->text);
+}
+
+static void copy_words(char *to, size_t room, const char *words, size_t size)
+{
+	snprintf(to, room, "%.*s", (int)(size < WORDS ? size : WORDS), words);
+}
+
+static void read_partial(struct reader message, struct push_answer *answer)
+{
+	struct protobuf_field field;
+
+	while (protobuf_next(&message, &field)) {
+		if (field.number == PARTIAL_REJECTED)
+			answer->rejected = field.value;
+		else if (field.number == PARTIAL_MESSAGE)
+			copy_words(answer->text, sizeof(answer->text), (const char *)field.bytes.pos, reader_left(&field.bytes));
+	}
+	plain_make(answer->text);
+}
+
+/* Whatever the body is, the status says that the message was taken. */
+static void read_response(const void *bytes, size_t size, struct push_answer *answer)
+{
+	struct reader message = reader_of(bytes, size);
+	struct protobuf_field field;
+
+	while (protobuf_next(&message, &field)) {
+		if (field.number == RESPONSE_PARTIAL && field.type == PROTOBUF_BYTES)
+			read_partial(field.bytes, answer);
+	}
+}
+
+static bool mentions(const char *text, const char *const *words)
+{
+	for (; *words; words++) {
+		if (strstr(text, *words))
+			return true;
+	}
+	return false;
+}
+
+static enum push_result grpc_result(const struct post_answer *answer)
+{
+	static const char *const sizes[] = { "larger than max", "too large", "exceeds", NULL };
+	static const char *const forms[] = { "unmarshal", "wireType", "proto:", NULL };
+
+	switch (answer->grpc_status) {
+	case GRPC_OK:
+		return PUSH_DELIVERED;
+	case GRPC_EXHAUSTED: /* of its memory or rate; or its limit for a message */
+		return mentions(answer->grpc_message, sizes) ? PUSH_REFUSED : PUSH_LATER;
+	case GRPC_INTERNAL:
+		return mentions(answer->grpc_message, forms) ? PUSH_REFUSED : PUSH_LATER;
+	case GRPC_INVALID:
+	case GRPC_FAILED:
+	case GRPC_RANGE:
+	case GRPC_DATA_LOSS:
+		return PUSH_REFUSED;
+	default:
+		return PUSH_LATER;
+	}
+}
+
+static void judge_grpc(const struct post_answer *answer, struct push_answer *ret_answer)
+{
+	static const char wrong_version[] = "; it may be of another version: profiles are sent as of opentelemetry-proto 1.10";
+	size_t length;
+
+	if (answer->status != 200 || answer->grpc_status == POST_NO_GRPC_STATUS) {
+		ret_answer->result = PUSH_LATER;
+		say(ret_answer, "no gRPC there", strlen("no gRPC there"), "HTTP", answer->status);
+		return;
+	}
+	ret_answer->result = grpc_result(answer);
+	if (ret_answer->result == PUSH_DELIVERED) {
+		if (answer->size > FRAME_BYTES && !answer->body[0])
+			read_response(answer->body + FRAME_BYTES, answer->size - FRAME_BYTES, ret_answer);
+		return;
+	}
+	say(ret_answer, answer->grpc_message, strlen(answer->grpc_message), "gRPC status", answer->grpc_status);
+	length = strlen(ret_answer->text);
+	if (answer->grpc_status == GRPC_INTERNAL && ret_answer->result == PUSH_REFUSED)
+		snprintf(ret_answer->text + length, sizeof(ret_answer->text) - length, "%s", wrong_version);
+	else if (answer->grpc_status == GRPC_UNIMPLEMENTED)
+		snprintf(ret_answer->text + length, sizeof(ret_answer->text) - length,
+			 "; it takes no profiles: a Collector needs --feature-gates=service.profilesSupport");
+}
+
+static void judge_http(const struct post_answer *answer, struct push_answer *ret_answer)
+{
+	static const int refusals[] = { 400, 406, 411, 413, 414, 415, 422, 431 };
+
+	if (answer->status / 100 == 2) {
+		ret_answer->result = PUSH_DELIVERED;
+		read_response(answer->body, answer->size, ret_answer);
+		return;
+	}
+	ret_answer->result = PUSH_LATER;
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		if (answer->status == refusals[i])
+			ret_answer->result = PUSH_REFUSED;
+	}
+	say(ret_answer, answer->body, strnlen(answer->body, answer->size), "HTTP", answer->status);
+}
+
+void otlp_judge(const struct post_answer *answer, bool is_grpc, struct push_answer *ret_answer)
+{
+	ret_answer->retry_after_s = answer->retry_after_s;
+	if (is_grpc)
+		judge_grpc(answer, ret_answer);
+	else
+		judge_http(answer, ret_answer);
+}
+
+/* --- sending -------------------------------------------------------------------------------------------------------------------------- */
+
+static void fill_headers(const struct otlp_pusher *pusher, const char *headers[MAX_HEADERS])
+{
+	static const char *const of_grpc[] = { "content-type: application/grpc+proto", "te: trailers", "grpc-encoding: gzip", "expect:",
+					       NULL };
+	static const char *const of_http[] = { "content-type: application/x-protobuf", "content-encoding: gzip", "expect:", NULL };
+	uint32_t nr = 0;
+
+	for (const char *const *header = pusher->endpoint->is_grpc ? of_grpc : of_http; *header; header++)
+		headers[nr++] = *header;
+	for (const char *const *header = pusher->headers; *header && nr < MAX_HEADERS - 1; header++)
+		headers[nr++] = *header;
+	headers[nr] = NULL;
+}
+
+int otlp_push(const struct otlp_pusher *pusher, const void *bytes, size_t size, struct push_answer *ret_answer)
+{
+	CLEANUP(freep) uint8_t *packed = NULL;
+	CLEANUP(freep) struct post_answer *answer = calloc(1, sizeof(*answer));
+	const char *headers[MAX_HEADERS];
+	size_t packed_size = 0, frame = pusher->endpoint->is_grpc ? FRAME_BYTES : 0;
+	struct post_request request = { .url = pusher->endpoint->url, .headers = headers, .is_http2 = frame, .stop = pusher->stop };
+	struct diag diag = { 0 };
+	int err = answer ? pack(bytes, size, &packed, &packed_size) : -ENOMEM;
+
+	*ret_answer = (struct push_answer){ 0 };
+	if (err)
+		return err;
+	write_frame(packed, packed_size);
+	fill_headers(pusher, headers);
+	request.body = packed + FRAME_BYTES - frame;
+	request.size = ret_answer->nr_bytes = packed_size + frame;
+	err = post_send(pusher->client, &request, answer, &diag);
+	if (err == -ENOMEM)
+		return err;
+	if (!err) {
+		otlp_judge(answer, pusher->endpoint->is_grpc, ret_answer);
+		return 0;
+	}
+	ret_answer->result = err == -ECANCELED ? PUSH_STOPPED : PUSH_LATER;
+	ret_answer->may_be_repeated = answer->was_sent;
+	snprintf(ret_answer->text, sizeof(ret_answer->text), "%s", diag.text);
+	plain_make(ret_answer->text);
+	return 0;
+}

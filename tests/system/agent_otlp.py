@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sonde agent --otlp: every window that is stored arrives, in order, whatever the collector does meanwhile; what it refuses is counted."""
+import collections
+import gzip
+import http.server
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Background, Program, check, check_equal, fresh_folder, load_json, need_bpf, run_tests, scratch, skip, sonde, test # noqa: E402
+
+# --- doubles of a collector ----------------------------------------------------------------------------------------------------
+
+
+class Collector:
+	"""Answers requests by a list of faults, then well. .taken: the messages that it took, as (time, bytes)."""
+
+	def __init__(self, faults=()):
+		self.faults = collections.deque(faults)
+		self.taken, self.refused, self.headers = [], 0, []
+		self.listener = socket.create_server(("127.0.0.1", 0))
+		self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+		self.is_over = False
+		self.thread = threading.Thread(target=self.serve, daemon=True)
+
+	def __enter__(self):
+		self.thread.start()
+		return self
+
+	def __exit__(self, *exc):
+		self.is_over = True
+		self.listener.close()
+
+	def serve(self):
+		while not self.is_over:
+			try:
+				connection, _ = self.listener.accept()
+			except OSError:
+				return
+			threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
+
+	def talk(self, connection):
+		try:
+			with connection:
+				self.speak(connection)
+		except (OSError, EOFError, ValueError):
+			pass
+
+	def next_fault(self):
+		return self.faults.popleft() if self.faults else "ok"
+
+	def take(self, message):
+		self.taken.append((time.time(), message))
+
+
+def exactly(connection, size):
+	data = b""
+	while len(data) < size:
+		more = connection.recv(size - len(data))
+		if not more:
+			raise EOFError
+		data += more
+	return data
+
+
+class HttpCollector(Collector):
+	def speak(self, connection):
+		collector = self
+
+		class Handler(http.server.BaseHTTPRequestHandler):
+			protocol_version = "HTTP/1.1"
+
+			def do_POST(self): # noqa: N802
+				body = gzip.decompress(self.rfile.read(int(self.headers["content-length"])))
+				collector.headers.append((self.path, dict(self.headers)))
+				fault = collector.next_fault()
+				if fault == "reset":
+					connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+					self.close_connection = True
+					connection.close()
+					return
+				if fault == "silent":
+					time.sleep(40)
+				if fault == "slow":
+					time.sleep(1.5)
+				status = fault if isinstance(fault, int) else 200
+				answer = {"partial": b"\x0a\x06\x08\x03\x12\x02no", "noise": os.urandom(1000), "huge": b"x" * 8000000}.get(fault, b"")
+				if status == 200:
+					collector.take(body)
+				self.send_response(status)
+				if status in (429, 503):
+					self.send_header("Retry-After", "1")
+				self.send_header("content-length", str(len(answer)))
+				self.end_headers()
+				self.wfile.write(answer)
+
+			def log_message(self, *args): # pylint: disable=arguments-differ
+				pass
+
+		Handler(connection, ("", 0), None)
+
+
+class GrpcCollector(Collector):
+	"""As much of HTTP/2 and gRPC as one unary call needs."""
+
+	def speak(self, connection):
+		check_equal(exactly(connection, 24)[:3], b"PRI", "the preface")
+		self.send(connection, 4, 0, 0, b"")
+		body = b""
+		while True:
+			size, kind, flags, stream = struct.unpack(">IBBI", b"\0" + exactly(connection, 9))
+			data = exactly(connection, size)
+			if kind == 4 and not flags & 1:
+				self.send(connection, 4, 1, 0, b"")
+			if kind == 0:
+				body += data
+				if size:
+					for of in 0, stream:
+						self.send(connection, 8, 0, of, struct.pack(">I", size))
+			if kind in (0, 1) and flags & 1:
+				self.answer(connection, stream, body)
+				body = b""
+
+	@staticmethod
+	def send(connection, kind, flags, stream, data):
+		connection.sendall(struct.pack(">IBBI", len(data), kind, flags, stream)[1:] + data)
+
+	def answer(self, connection, stream, body):
+		is_packed, size = struct.unpack(">BI", body[:5])
+		check_equal((is_packed, size), (1, len(body) - 5), "the frame")
+		fault = self.next_fault()
+		status, text = fault if isinstance(fault, tuple) else (0, "")
+		if not status:
+			self.take(gzip.decompress(body[5:]))
+		plain = b"".join(b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in ((b"grpc-status", b"%d" % status), (b"grpc-message", text.encode())))
+		self.send(connection, 1, 4, stream, b"\x88")
+		if not status:
+			self.send(connection, 0, 0, stream, b"\0\0\0\0\0")
+		self.send(connection, 1, 5, stream, plain)
+
+
+# --- what arrived --------------------------------------------------------------------------------------------------------------
+
+def samples_in(path):
+	to = scratch("arrived.json")
+	sonde("convert", "--from", "otlp", path, to, want=0)
+	return sum(int(sample["values"][0]) for sample in load_json(to)["samples"])
+
+
+def arrived(collector):
+	"""Samples of all messages, each counted once; checks that they came in order."""
+	total, times = 0, []
+	for number, message in enumerate(dict.fromkeys(message for _, message in collector.taken)):
+		path = scratch("message-%d" % number)
+		with open(path, "wb") as file:
+			file.write(message)
+		total += samples_in(path)
+		times.append(int(load_json(scratch("arrived.json"))["account"]["start_unix_ns"]))
+	check_equal(times, sorted(times), "start times of the messages in their order")
+	return total
+
+
+def counts(text):
+	"""The numbers of the line on delivery, by name."""
+	line = re.search(r"delivered to \S+: (.*)", text).group(1)
+	return dict([(name.strip(), int(number)) for number, name in re.findall(r"(\d+) (profiles|bytes)", line)] + [(name.strip(), int(number)) for name, number in re.findall(r"([a-z ]+): (\d+)", line)])
+
+
+def stored_samples(folder):
+	to = scratch("stored.json")
+	sonde("convert", folder, to, want=0)
+	return sum(int(sample["values"][0]) for sample in load_json(to)["samples"])
+
+
+def agent(folder, address, *args, **kwargs):
+	return Background("agent", "--store", folder, "--window", 1, "-F", 97, "--otlp", address, *args, **kwargs)
+
+
+@test
+def http_with_faults():
+	need_bpf()
+	folder = fresh_folder("http")
+	with HttpCollector([503, "reset", "slow", 429, "noise", "huge", 500, "partial"]) as collector, Program("chain"):
+		with agent(folder, "http://" + collector.address, "--otlp-header", "x-scope: me", 9) as running:
+			result = running.finish()
+	got = counts(result.err)
+	check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and stored ones")
+	check_equal((got["waiting"], got["refused"], got["rejected in part"]), (0, 0, 3), "waiting, refused, rejected")
+	check(got["tried again"] in (3, 4), lambda: "tried again: %d" % got["tried again"]) # libcurl itself tries again what failed on a connection that was kept
+	check_equal(got["profiles"], len(collector.taken), "profiles")
+	check("3 profiles are rejected: no" in result.err and "takes profiles again" in result.err, lambda: str(result))
+	path, headers = collector.headers[0]
+	check_equal((path, headers["content-type"], headers["content-encoding"], headers["x-scope"]), ("/v1development/profiles", "application/x-protobuf", "gzip", "me"), "the request")
+	check("x-scope" not in result.err, "headers are secret")
+
+
+@test
+def what_is_refused_is_counted():
+	need_bpf()
+	folder = fresh_folder("refused")
+	with HttpCollector(["ok", 400, "ok", 413]) as collector, Program("chain"):
+		with agent(folder, "http://" + collector.address, 6) as running:
+			result = running.finish()
+	got = counts(result.err)
+	check_equal((got["refused"], got["waiting"]), (2, 0), "refused and waiting")
+	check_equal(result.err.count("a profile is refused: HTTP 4"), 2, "messages")
+	check_equal(got["profiles"] + 2, int(re.search(r"stored: (\d+)", result.err).group(1)), "delivered and refused")
+
+
+@test
+def grpc_with_faults():
+	need_bpf()
+	folder = fresh_folder("grpc")
+	with GrpcCollector([(14, "not yet"), "ok", (8, "slow down"), (16, "who?")]) as collector, Program("chain"):
+		with agent(folder, collector.address, 8) as running:
+			result = running.finish()
+	got = counts(result.err)
+	check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and stored ones")
+	check_equal((got["waiting"], got["refused"], got["tried again"]), (0, 0, 3), "waiting, refused, tried again")
+	for words in "gRPC status 14: not yet", "gRPC status 8: slow down", "gRPC status 16: who?":
+		check(words in result.err, lambda: "no %r in %s" % (words, result)) # pylint: disable=cell-var-from-loop
+	with GrpcCollector([(13, "wrong wireType = 2 for field LinkIndex")]) as collector:
+		with agent(folder, "grpc://" + collector.address, 2) as running:
+			result = running.finish()
+	check("another version" in result.err and counts(result.err)["refused"] == 1, lambda: str(result))
+
+
+@test
+def a_collector_that_is_away():
+	"""What was recorded meanwhile arrives from the next agent, and nothing that arrived comes again."""
+	need_bpf()
+	folder = fresh_folder("away")
+	with Collector() as nobody:
+		address = "http://" + nobody.address
+	with Program("chain"):
+		with agent(folder, address, 4) as running:
+			result = running.finish()
+		check(result.err.count("Couldn't connect") == 1 and counts(result.err)["profiles"] == 0, lambda: str(result))
+		waiting = counts(result.err)["waiting"]
+		check(waiting >= 4, lambda: str(result))
+		with HttpCollector() as collector:
+			collector.listener.close()
+			collector.listener = socket.create_server(("127.0.0.1", int(address.rpartition(":")[2])))
+			threading.Thread(target=collector.serve, daemon=True).start()
+			for seconds in 3, 2:
+				with agent(folder, address, seconds) as running:
+					result = running.finish()
+				check_equal(counts(result.err)["waiting"], 0, "waiting")
+			check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and stored ones")
+			check_equal(len({message for _, message in collector.taken}), len(collector.taken), "messages, and different ones")
+
+
+@test
+def a_silent_collector_delays_nothing():
+	"""Sampling goes on, and the end comes within seconds."""
+	need_bpf()
+	folder = fresh_folder("silent")
+	with HttpCollector(["silent"]) as collector, Program("chain"):
+		with agent(folder, "http://" + collector.address).wait_line("Sampling") as running:
+			time.sleep(4)
+			began = time.monotonic()
+			running.send(signal.SIGTERM)
+			result = running.finish()
+			check(time.monotonic() - began < 10, lambda: "it took %.1f s" % (time.monotonic() - began))
+	check(counts(result.err)["waiting"] >= 4 and "0 lost" in result.err, lambda: str(result))
+
+
+@test
+def tls():
+	"""A certificate of nobody known is refused, with its authority it is taken."""
+	need_bpf()
+	if not shutil.which("openssl"):
+		skip("no openssl to make a certificate")
+	folder, certificate, key = fresh_folder("tls"), scratch("certificate.pem"), scratch("key.pem")
+	subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+		check=True, capture_output=True)
+	context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+	context.load_cert_chain(certificate, key)
+	with HttpCollector() as collector, Program("chain"):
+		plain = collector.speak
+		collector.speak = lambda connection: plain(context.wrap_socket(connection, server_side=True))
+		address = "https://localhost:" + collector.address.rpartition(":")[2]
+		with agent(folder, address, 2) as running:
+			result = running.finish()
+		check("certificate" in result.err and not collector.taken, lambda: str(result))
+		with agent(folder, address, "--otlp-ca", certificate, 2) as running:
+			result = running.finish()
+		check_equal(counts(result.err)["waiting"], 0, "waiting")
+		check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and stored ones")
+
+
+@test
+def secrets_and_addresses():
+	for address in "http://user:word@host", "ftp://host", "host name":
+		result = sonde("agent", "--otlp", address, "--print-config", want=2)
+		check("word@" not in result.err, lambda: str(result)) # pylint: disable=cell-var-from-loop
+	result = sonde("agent", "--print-config", env=dict(os.environ, SONDE_OTLP_HEADER="authorization: Bearer secret"), want=0)
+	check("secret" not in result.out + result.err and "authorization" in result.out, lambda: str(result))
+
+
+run_tests()

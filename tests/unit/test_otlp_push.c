@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Addresses, and what an answer means. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "send/otlp_push.h"
+
+#define GRPC "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+#define HTTP "/v1development/profiles"
+
+static void addresses(void **state)
+{
+	static const struct {
+		const char *text;
+		bool no_tls;
+		const char *url; /* NULL: refused */
+		bool is_grpc;
+	} cases[] = {
+		{ "http://c", false, "http://c:4318" HTTP, false },
+		{ "http://c:1/", false, "http://c:1" HTTP, false },
+		{ "https://c/x/y", true, "https://c:4318/x/y", false },
+		{ "grpc://c", false, "http://c:4317" GRPC, true },
+		{ "grpcs://c:9/", true, "https://c:9" GRPC, true },
+		{ "c:4317", false, "https://c:4317" GRPC, true },
+		{ "c", true, "http://c:4317" GRPC, true },
+		{ "localhost:1", false, "http://localhost:1" GRPC, true },
+		{ "localhost.evil", false, "https://localhost.evil:4317" GRPC, true },
+		{ "127.0.0.1", false, "http://127.0.0.1:4317" GRPC, true },
+		{ "127.evil", false, "https://127.evil:4317" GRPC, true },
+		{ "[::1]:1", false, "http://[::1]:1" GRPC, true },
+		{ "[2001:db8::1]", false, "https://[2001:db8::1]:4317" GRPC, true },
+		{ "", false, NULL, false },
+		{ "http://", false, NULL, false },
+		{ ":4317", false, NULL, false },
+		{ "ftp://c", false, NULL, false },
+		{ "http://u:p@c", false, NULL, false },
+		{ "grpc://c/path", false, NULL, false },
+		{ "http://c/\r\nx: y", false, NULL, false },
+		{ "c d", false, NULL, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct otlp_endpoint endpoint;
+		struct diag diag = { 0 };
+		int err = otlp_endpoint_parse(cases[i].text, cases[i].no_tls, &endpoint, &diag);
+
+		if (!cases[i].url) {
+			assert_int_equal(err, -EINVAL);
+			assert_true(*diag.text);
+			continue;
+		}
+		assert_int_equal(err, 0);
+		assert_string_equal(endpoint.url, cases[i].url);
+		assert_int_equal(endpoint.is_grpc, cases[i].is_grpc);
+	}
+}
+
+static struct push_answer judged(int status, int grpc_status, const char *message, const void *body, size_t size)
+{
+	static struct post_answer answer;
+	struct push_answer result = { 0 };
+
+	memset(&answer, 0, sizeof(answer));
+	answer.status = status;
+	answer.grpc_status = grpc_status;
+	snprintf(answer.grpc_message, sizeof(answer.grpc_message), "%s", message);
+	memcpy(answer.body, body, size);
+	answer.size = size;
+	otlp_judge(&answer, grpc_status != -2, &result);
+	return result;
+}
+
+static void answers_of_grpc(void **state)
+{
+	static const struct {
+		int status, grpc_status;
+		const char *message;
+		enum push_result result;
+	} cases[] = {
+		{ 200, 0, "", PUSH_DELIVERED },
+		{ 200, 3, "bad", PUSH_REFUSED },
+		{ 200, 8, "slow down", PUSH_LATER },
+		{ 200, 8, "grpc: received message larger than max (9 vs. 4)", PUSH_REFUSED },
+		{ 200, 12, "unknown service", PUSH_LATER },
+		{ 200, 13, "wrong wireType = 2 for field LinkIndex", PUSH_REFUSED },
+		{ 200, 13, "panic", PUSH_LATER },
+		{ 200, 14, "", PUSH_LATER },
+		{ 200, 16, "who are you", PUSH_LATER },
+		{ 200, 999, "", PUSH_LATER },
+		{ 200, POST_NO_GRPC_STATUS, "", PUSH_LATER },
+		{ 404, POST_NO_GRPC_STATUS, "", PUSH_LATER },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct push_answer answer = judged(cases[i].status, cases[i].grpc_status, cases[i].message, "", 0);
+
+		assert_int_equal(answer.result, cases[i].result);
+		assert_int_equal(!*answer.text, cases[i].result == PUSH_DELIVERED);
+	}
+	assert_non_null(strstr(judged(200, 13, "wrong wireType", "", 0).text, "another version"));
+	assert_non_null(strstr(judged(200, 12, "", "", 0).text, "service.profilesSupport"));
+}
+
+static void answers_of_http(void **state)
+{
+	static const struct {
+		int status;
+		enum push_result result;
+	} cases[] = { { 200, PUSH_DELIVERED }, { 202, PUSH_DELIVERED }, { 400, PUSH_REFUSED }, { 413, PUSH_REFUSED }, { 401, PUSH_LATER },
+		      { 404, PUSH_LATER },     { 429, PUSH_LATER },	{ 500, PUSH_LATER },   { 503, PUSH_LATER },   { 302, PUSH_LATER },
+		      { 0, PUSH_LATER } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(judged(cases[i].status, -2, "", "", 0).result, cases[i].result);
+	assert_string_equal(judged(503, -2, "", "go\x1b[2J away", 11).text, "HTTP 503: go?[2J away");
+}
+
+/* partial_success { rejected_profiles: 3, error_message: "no" }, behind a frame of gRPC. */
+static void partial_success(void **state)
+{
+	static const uint8_t body[] = { 0, 0, 0, 0, 8, 0x0a, 6, 0x08, 3, 0x12, 2, 'n', 'o' };
+	struct push_answer answer = judged(200, 0, "", body, sizeof(body));
+
+	assert_int_equal(answer.result, PUSH_DELIVERED);
+	assert_int_equal(answer.rejected, 3);
+	assert_string_equal(answer.text, "no");
+	for (size_t size = 0; size < sizeof(body); size++) /* cut off anywhere */
+		assert_int_equal(judged(200, 0, "", body, size).result, PUSH_DELIVERED);
+	for (uint32_t seed = 1; seed < 2000; seed++) { /* and anything */
+		uint8_t noise[64] = { 0 };
+
+		for (size_t i = 5; i < sizeof(noise); i++)
+			noise[i] = (uint8_t)(seed * (i + 1) * 2654435761u >> 15);
+		assert_int_equal(judged(200, 0, "", noise, sizeof(noise)).result, PUSH_DELIVERED);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses),
+		cmocka_unit_test(answers_of_grpc),
+		cmocka_unit_test(answers_of_http),
+		cmocka_unit_test(partial_success),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
