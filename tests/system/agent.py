@@ -109,10 +109,10 @@ def kill_at_any_moment():
 	folder = fresh_folder("killed")
 	dice = random.Random(7)
 	before = 0
-	for _ in range(12):
+	for _ in range(10):
 		with agent(folder).wait_line("Sampling") as running:
 			began = time.time()
-			time.sleep(dice.uniform(0, 2.5))
+			time.sleep(dice.uniform(0.3, 3.5))
 			running.send(signal.SIGKILL)
 			ended = time.time()
 			running.finish()
@@ -120,7 +120,7 @@ def kill_at_any_moment():
 		whole = int(ended - began) - 1 # the last whole window may be on its way
 		check(len(rows) - before >= whole - 1, lambda: "%d windows of %.1f s" % (len(rows) - before, ended - began)) # pylint: disable=cell-var-from-loop
 		before = len(rows)
-	check(before > 3, lambda: "%d windows in all" % before)
+	check(before >= 3, lambda: "%d windows in all" % before)
 	check_equal(int(merged(folder)["account"]["duration_ns"]), sum(end - start for start, end in stored(folder)), "duration")
 
 
@@ -194,7 +194,7 @@ def a_full_disk():
 	"""Windows that find no room are said and counted; when there is room again they are stored."""
 	need_bpf()
 	folder = fresh_folder("full")
-	if run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder]).code:
+	if run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "none", folder]).code:
 		skip("no tmpfs can be mounted")
 	ballast = os.path.join(folder, "ballast")
 	try:
