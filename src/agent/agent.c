@@ -10,12 +10,14 @@
 #include "agent/config.h"
 #include "agent/delivery.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
 #include "store/store_path.h"
 
 #define MAX_FREQ_HZ	 10000
+#define MAX_WARNINGS	 100
 #define REQUEST_S	 30
 #define MAX_WINDOW_S	 3600
 #define MAX_CONFIG_BYTES 65536
@@ -135,6 +137,8 @@ static int parse_age(const char *text, uint64_t *ret_ns, struct diag *diag)
 
 struct agent {
 	struct sonde_session *session;
+	uint64_t warnings[MAX_WARNINGS]; /* hashes of those that were said: most come again with each window */
+	uint32_t nr_warnings, nr_unsaid;
 	struct agent_windows windows;
 	struct delivery *delivery; /* NULL: none */
 };
@@ -150,13 +154,38 @@ static int take_window(void *arg, const struct sonde_window *window, const void 
 	return err;
 }
 
+static bool is_new(const struct agent *agent, uint64_t hash)
+{
+	for (uint32_t i = 0; i < agent->nr_warnings; i++) {
+		if (agent->warnings[i] == hash)
+			return false;
+	}
+	return true;
+}
+
+static void print_warning(struct agent *agent, const char *warning)
+{
+	uint64_t hash = hash_bytes(warning, strlen(warning), 0);
+
+	if (!is_new(agent, hash))
+		return;
+	if (agent->nr_warnings == MAX_WARNINGS) {
+		agent->nr_unsaid++;
+		return;
+	}
+	agent->warnings[agent->nr_warnings++] = hash;
+	output_say("%s", warning);
+	if (agent->nr_warnings == MAX_WARNINGS)
+		output_say("that was the %dth warning: more are in the profiles alone", MAX_WARNINGS);
+}
+
 static void print_warnings(void *arg, const struct sonde_window *window)
 {
-	const struct agent *agent = arg;
+	struct agent *agent = arg;
 	const char *warning;
 
 	while ((warning = sonde_session_warning(agent->session)))
-		output_say("%s", warning);
+		print_warning(agent, warning);
 }
 
 static void stop(void *session)
@@ -212,6 +241,8 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 	signals_report();
 	output_talk(sonde_session_total(agent->session));
 	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.nr_stored, arguments->store, agent->windows.nr_lost);
+	if (agent->nr_unsaid)
+		output_say("%" PRIu32 " warnings were not said", agent->nr_unsaid);
 	return err ? failed(agent->session, err) : SONDE_EXIT_REPORT;
 }
 

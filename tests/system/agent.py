@@ -4,6 +4,7 @@
 import os
 import random
 import re
+import shutil
 import signal
 import sqlite3
 import stat
@@ -11,7 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, fresh_folder, load_json, need_bpf, run, run_tests, scratch, skip, sonde, test # noqa: E402
+from harness import SONDE, Background, Program, check, check_equal, fresh_folder, load_json, need_bpf, run, run_tests, scratch, skip, sonde, test # noqa: E402
 
 NS = 10**9
 
@@ -237,6 +238,27 @@ def the_oldest_are_removed():
 	rows = stored(folder)
 	check(2 <= len(rows) <= 4 and counts(result.err)[0] >= 6, lambda: "%s, %s" % (rows, result))
 	check_equal(rows[-1][1] // NS >= int(time.time()) - 5, True, "the newest is there")
+
+
+@test
+def the_unit_has_the_rights_that_it_needs():
+	"""With the capabilities of the systemd unit alone nothing is refused, and names are known; without those of the workers files are, once each."""
+	need_bpf()
+	if not shutil.which("setpriv"):
+		skip("no setpriv")
+	with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../packaging/sonde-agent.service.in"), encoding="utf-8") as file:
+		rights = re.search(r"^CapabilityBoundingSet=(.*)", file.read(), re.M).group(1).lower().replace("cap_", "").split()
+	for less in (), ("setuid",):
+		folder = fresh_folder("rights")
+		allowed = ",".join("+" + right for right in rights if right not in less)
+		with Program("chain") as program:
+			result = run(["setpriv", "--bounding-set", "-all," + allowed, "--no-new-privs", SONDE, "agent", "--store", folder, "--window", 1, "-F", 97, 3])
+			report = merged(folder)
+			names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
+			known = [sample for sample in report["samples"] if sample["pid"] == program.pid and "main" in [names[frame] for frame in report["stacks"][sample["user_stack"]]]]
+		refused = [line for line in result.err.splitlines() if "refused" in line or "not permitted" in line]
+		check(bool(known) != bool(less) and bool(refused) == bool(less), lambda: "without %s: %d stacks with main, %s" % (less, len(known), result)) # pylint: disable=cell-var-from-loop
+		check_equal(len(refused), len(set(refused)), "warnings, and different ones")
 
 
 @test
