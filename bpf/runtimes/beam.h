@@ -10,6 +10,8 @@
 #include "beam_leaf.h"
 
 #define BEAM_SCAN_FEW 16
+#define BEAM_RETURN_MASK 3 /* of return addresses that the runtime recognises; those of calls of shared code that does not look at the stack
+			    * may be any (safe_fragment_call), and the caller's slots may be empty */
 #define BEAM_MAX_SCANS 66 /* 1,024 slots of a frame */
 #define BEAM_ALIGNMENT 64 /* of the registers: a cache line */
 #define BEAM_MAX_MAIN_OFF 128
@@ -46,7 +48,22 @@ static __always_inline void beam_move_to(struct walk *w, __u64 pc, __u64 sp, __u
 		w->follows_bx = WALK_BX_LOST;
 }
 
-/* From process_main to its caller. It aligns the stack, so the return address, of a call of process_main, is at one of four places. */
+/* Is `pc` behind the call that runs process_main's code: of process_main, which jumps there, or in it, through a register? What an earlier
+ * call left there is neither. */
+WALK_FUNCTION int is_beam_main_return(WALK_REF ref, __u64 pc, __u64 main_function)
+{
+	struct walk *w = walk_of(ref);
+	__u8 code[8] = {};
+
+	if (!w || read_user(w, code, sizeof(code), pc - sizeof(code)))
+		return 0;
+	if (pc - main_function < BEAM_MAX_MAIN_OFF)
+		return code[6] == 0xff && (code[7] & 0xf8) == 0xd0;
+	return code[3] == 0xe8 &&
+	       pc + (__u64)(__s64)(__s32)(code[4] | code[5] << 8 | code[6] << 16 | (__u32)code[7] << 24) == main_function;
+}
+
+/* From process_main to its caller. It aligns the stack, so the return address is at one of four places. */
 static __always_inline int beam_leave_main(struct walk *w, struct runtime_walk *r, const struct sonde_beam *b, __u64 thread_sp)
 {
 	__u64 at = thread_sp + b->main_bytes + 8, pc;
@@ -55,15 +72,9 @@ static __always_inline int beam_leave_main(struct walk *w, struct runtime_walk *
 		return runtime_owner_torn(w, r);
 	WALK_ROLLED
 	for (int i = 0; i < BEAM_ALIGNMENT / 16; i++, at += 16) {
-		__u8 call[8] = {};
-
 		if (walk_peek(w, at, &pc))
 			return runtime_owner_fault(w, r, at);
-		if (read_user(w, call, 5, pc - 5))
-			continue;
-		if (pc - b->main_function >= BEAM_MAX_MAIN_OFF &&
-		    (call[0] != 0xe8 || b->main_function != pc + (__u64)(__s64)(__s32)(call[1] | call[2] << 8 | call[3] << 16 |
-										       (__u32)call[4] << 24)))
+		if (!is_beam_main_return(ref_of(w), pc, b->main_function))
 			continue;
 		beam_move_to(w, pc, at + 8, 0);
 		return WALK_GOES_ON;
@@ -83,7 +94,7 @@ static __always_inline int beam_return(struct walk *w, struct runtime_walk *r, c
 		beam_move_to(w, b->main.start_pc + 1, thread_sp, 0);
 		return WALK_GOES_ON;
 	}
-	if (pc & 3 || walk_find(ref_of(w), pc - 1) < WALK_OWNED || !walk_after_call(ref_of(w), pc))
+	if (walk_find(ref_of(w), pc - 1) < WALK_OWNED || !walk_after_call(ref_of(w), pc))
 		return runtime_owner_torn(w, r);
 	beam_move_to(w, pc, at + 8, bp);
 	r->state[BEAM_STATE_THREAD] = thread_sp;
@@ -161,8 +172,14 @@ static __always_inline int beam_by_code(struct walk *w, struct runtime_walk *r, 
 	__u64 sp, at, bp = w->bp;
 	int is_unsure;
 
-	if (!beam_follow(w, b, header, on_thread))
-		return runtime_owner_torn(w, r);
+	if (!beam_follow(w, b, header, on_thread)) {
+		/* C that has the stack's top may look at the stack, so its slots are filled in */
+		if (b->has_frames || !on_thread || w->emulation.deepest != BEAM_BASE_STOP)
+			return runtime_owner_torn(w, r);
+		sp = beam_stack(w, r, b, thread_sp, BEAM_BASE_STOP);
+		at = sp ? beam_scan(ref_of(w), sp) : 0;
+		return at ? beam_return(w, r, b, at, bp, thread_sp) : runtime_owner_torn(w, r);
+	}
 	is_unsure = a->now.is_unsure;
 	sp = a->now.held != BEAM_BASE_SP && !a->now.has_left ? beam_stack(w, r, b, thread_sp, a->now.held) : w->sp;
 	if (!sp)
@@ -198,7 +215,9 @@ static __always_inline int beam_frame(struct walk *w, struct runtime_walk *r, co
 		return runtime_owner_torn(w, r);
 	if (beam_push(w, r, f, header, found ? SONDE_BEAM_FUNCTION : SONDE_BEAM_SHARED))
 		return WALK_ENDED;
-	if (is_erlang)
+	if (is_erlang && !(w->pc & BEAM_RETURN_MASK))
 		return beam_linked(w, r, b, r->state[BEAM_STATE_THREAD]);
+	if (is_erlang)
+		return beam_by_code(w, r, b, header, r->state[BEAM_STATE_THREAD], 0);
 	return beam_by_code(w, r, b, header, thread_sp, !w->exact || thread_sp - w->sp < BEAM_MAX_C_BYTES);
 }

@@ -25,7 +25,7 @@ enum beam_base {
 #define BEAM_JUMP 2 /* besides WALK_GOES_ON and WALK_ENDED: it jumps to now.pc, which is far */
 
 /* In the states, other members than usual: `is_from_bp`: it began on the thread's stack and has not left it; `has_left`: sp is relative to
- * rbp; `is_unsure`: something was called; `is_sp_known`: on the Erlang stack. */
+ * rbp; `is_unsure`: something was called; `is_sp_known`: on the Erlang stack. In the whole, `deepest`: the last `held` of all paths. */
 
 /* Back to the Erlang stack. */
 static __always_inline int beam_back(struct walk_emulate *a, int from_bp)
@@ -34,7 +34,7 @@ static __always_inline int beam_back(struct walk_emulate *a, int from_bp)
 		return -1;
 	a->now.is_sp_known = 1;
 	if (a->now.is_from_bp)
-		a->now.held = from_bp ? BEAM_BASE_BP : BEAM_BASE_STOP;
+		a->deepest = a->now.held = from_bp ? BEAM_BASE_BP : BEAM_BASE_STOP;
 	a->now.is_from_bp = 0;
 	return 0;
 }
@@ -182,7 +182,7 @@ static __always_inline int beam_follow(struct walk *w, const struct sonde_beam *
 	emulate_start(ref_of(w), w->pc, 0);
 	a->now.is_sp_known = !on_thread;
 	a->now.is_from_bp = on_thread;
-	a->now.held = BEAM_BASE_SP;
+	a->deepest = a->now.held = BEAM_BASE_SP;
 	WALK_ROLLED
 	for (int i = 0; i < BEAM_MAX_FEWS; i++) {
 		int at = beam_few_steps(ref_of(w), b->stop);
