@@ -111,7 +111,7 @@ WALK_FUNCTION __u64 beam_scan_few(WALK_REF ref, __u64 at)
 
 	if (!w)
 		return 1;
-	w->nr_looks += 4;
+	w->nr_looks++;
 	WALK_ROLLED
 	for (int i = 0; i < BEAM_SCAN_FEW; i++, at += 8) {
 		if (walk_peek(w, at, &word))

@@ -14,6 +14,50 @@ struct beam_function {
 	__u64 module, function, arity;
 };
 
+/* The functions of a walk's frames: recursion has the same ones over and over. Code cannot be replaced while a thread that runs it stands
+ * still, so what a walk has found holds to its end. */
+#define BEAM_CACHE_SHIFT 8
+
+struct beam_cached {
+	__u64 pc, walk; /* of one of the CPU's walks, and its number */
+	__u64 header;
+	struct beam_function function;
+	__u32 serial, number;
+};
+
+#ifdef __bpf__
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1 << BEAM_CACHE_SHIFT);
+	__type(key, __u32);
+	__type(value, struct beam_cached);
+} beam_cache SEC(".maps");
+
+static __always_inline struct beam_cached *beam_cached(__u64 pc)
+{
+	__u32 slot = (pc * 0x9e3779b97f4a7c15ULL) >> (64 - BEAM_CACHE_SHIFT);
+
+	return bpf_map_lookup_elem(&beam_cache, &slot);
+}
+
+static __always_inline __u32 beam_walk_number(const struct walk *w)
+{
+	return w->number;
+}
+#else
+static inline struct beam_cached *beam_cached(__u64 pc)
+{
+	(void)pc;
+	return 0;
+}
+
+static inline __u32 beam_walk_number(const struct walk *w)
+{
+	(void)w;
+	return 0;
+}
+#endif
+
 /* One halving of a sorted table of ranges: entries of `stride` bytes, whose first words are starts; the next word ends it. */
 static __always_inline int beam_halve(struct walk *w, __u64 *low, __u64 *high, __u32 stride, __u64 pc)
 {
@@ -53,8 +97,8 @@ WALK_FUNCTION int beam_search(WALK_REF ref, __u32 nr, __u32 stride, __u64 pc)
 }
 
 /* Finds the function that pc is in. 1, and the module's start is *ret_header; 0: it is in none; -1: not readable. */
-static __always_inline int beam_find(struct walk *w, const struct sonde_beam *b, __u64 pc, __u64 *ret_header,
-				     struct beam_function *ret_function)
+static __always_inline int beam_look_up(struct walk *w, const struct sonde_beam *b, __u64 pc, __u64 *ret_header,
+					struct beam_function *ret_function)
 {
 	__u64 ranges[2], nr;
 	__u32 index;
@@ -77,4 +121,29 @@ static __always_inline int beam_find(struct walk *w, const struct sonde_beam *b,
 	ret_function->info = w->emulation.line[1];
 	ret_function->next = w->emulation.line[2];
 	return read_user(w, &ret_function->module, 24, ret_function->info + SONDE_BEAM_INFO_MFA) ? -1 : 1;
+}
+
+/* beam_look_up with the cache. */
+static __always_inline int beam_find(struct walk *w, const struct sonde_beam *b, __u64 pc, __u64 *ret_header,
+				     struct beam_function *ret_function)
+{
+	struct beam_cached *cached = beam_cached(pc);
+	int found;
+
+	if (cached && cached->pc == pc && cached->walk == w->nr_walks && cached->serial == b->process.serial &&
+	    cached->number == beam_walk_number(w)) {
+		*ret_header = cached->header;
+		*ret_function = cached->function;
+		return 1;
+	}
+	found = beam_look_up(w, b, pc, ret_header, ret_function);
+	if (cached && found == 1) {
+		cached->pc = pc;
+		cached->walk = w->nr_walks;
+		cached->header = *ret_header;
+		cached->function = *ret_function;
+		cached->serial = b->process.serial;
+		cached->number = beam_walk_number(w);
+	}
+	return found;
 }

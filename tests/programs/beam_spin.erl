@@ -58,7 +58,7 @@ recursion(N) -> {recursion, deep(500, N)}.
 deep(0, N) -> {N, spin(N)};
 deep(D, N) -> 1 + deep(D - 1, N).
 
-bif(N) -> {bif, digest(binary:copy(<<"erlang">>, 20000), N)}.
+bif(N) -> {bif, digest(binary:copy(<<"erlang">>, 2000), N)}.
 digest(Bytes, N) -> _ = erlang:md5(Bytes), digest(Bytes, N).
 
 nif(N) -> {nif, busy(N)}.
@@ -100,7 +100,7 @@ thrower(N) -> [throw({thrown, N})].
 
 %% The stack grows, shrinks and moves.
 moving(N) -> {moving, again(N)}.
-again(N) -> _ = length(build(3000, N)), again(N).
+again(N) -> _ = length(build(600, N)), again(N).
 build(0, N) -> [N];
 build(D, N) -> [{D, N} | build(D - 1, N)].
 

@@ -14,8 +14,9 @@ ALL = ["plain", "closure", "comprehension", "guarded", "recursion", "bif", "nif"
 SCENARIOS = os.environ.get("SONDE_BEAM_SCENARIOS", " ".join(ALL)).split()
 DEPTH = 501
 LIMIT = 0.02 # of marked samples; none may be wrong
+# With frame pointers the runtime reports a process that is scheduled out in a receive twice in the same function.
 # What a scenario's innermost function calls, or the scheduler's way to it; innermost frames of these are not part of what is compared.
-BELOW = {"bif": {"erlang:md5/1"}, "receiver": {"erlang:send/2", "erts_internal:-inlined-"}, "ended": {"beam_spin:thrower/1", "erlang:put/2", "erlang:throw/1"}, "floats": {"math:sin/1"},
+BELOW = {"bif": {"erlang:md5/1"}, "receiver": {"erlang:send/2"}, "ended": {"beam_spin:thrower/1", "erlang:put/2", "erlang:throw/1"}, "floats": {"math:sin/1"},
 	"nif": {"beam_spin:native/1"}, "moving": {"beam_spin:build/2", "erlang:length/1"}}
 MODES = {"default": [], "frames": ["+JPperf", "true"]}
 
@@ -52,7 +53,7 @@ def error_of(frames, scenario, want):
 	shown = [frame[1:] for frame in frames if frame[0] == "beam" and frame[1] not in ("process_main", "$global")]
 	below = BELOW.get(scenario, set())
 	shown = [frame for frame in shown if frame[0] not in below]
-	want = [frame for frame in want if frame[0] not in below]
+	want = [frame for number, frame in enumerate(want) if frame[0] not in below and (scenario != "receiver" or frame not in want[:number])]
 	if scenario == "recursion": # the runtime reports the same place twice at most
 		if [frame[1] for frame in frames].count("beam_spin:deep/2") != DEPTH:
 			return "not so deep: %d" % len(shown)
@@ -79,7 +80,7 @@ def check_beam(erl, mode):
 	need_bpf()
 	folder, library = build()
 	scenarios = [each for each in SCENARIOS if each != "nif" or library != "none"]
-	counts, wrong, natives = {}, {}, {}
+	counts, wrong, natives, cuts = {}, {}, {}, {}
 	with Spin([erl, "-noshell", "-noinput", "+S", "2", *MODES[mode], "-pa", folder, "-run", "beam_spin", "main", library, *scenarios]) as running:
 		told = told_by(running.process, scenarios)
 		for _ in range(4):
@@ -88,18 +89,13 @@ def check_beam(erl, mode):
 				frames = stack_of(report, sample)
 				names = [frame[1] for frame in frames if frame[0] == "beam" and frame[1].startswith("beam_spin:")]
 				nr = sample["values"][0]
-				if not names:
-					cut = any(frame[0] == "mark" for frame in frames) and any("vmem" in frame[1] or "beam" in frame[1] for frame in frames if frame[0] == "mark")
-					counts["cut" if cut else "other"] = counts.get("cut" if cut else "other", 0) + nr
-					if cut:
-						key = " ".join(frame[1] for frame in frames)
-						counts[key] = counts.get(key, 0) + nr
-					continue
-				scenario, want = told.get((names[0],), ("?", []))
-				if scenario == "?" and any(frame[0] == "mark" for frame in frames):
-					counts["cut"] = counts.get("cut", 0) + nr
-					key = " ".join(frame[1] for frame in frames)
-					counts[key] = counts.get(key, 0) + nr
+				is_cut = any(frame[0] == "mark" for frame in frames)
+				scenario, want = told.get(tuple(names[:1]), ("?", []))
+				if not want and (is_cut or not names): # schedulers at other work, or a stack that ends, marked, before the outermost function
+					kind = "cut" if is_cut else "other"
+					counts[kind] = counts.get(kind, 0) + nr
+					if is_cut:
+						cuts[" ".join(frame[1] for frame in frames)] = nr
 					continue
 				error = error_of(frames, scenario, want) if want else "not a process's outermost function: %r" % names
 				kind = "right" if not error else "marked" if error.startswith("mark") else "wrong"
@@ -113,7 +109,7 @@ def check_beam(erl, mode):
 				break
 	text = "%s: %r" % (mode, counts)
 	check(not wrong, lambda: "%s; wrong: %r" % (text, wrong))
-	check(counts.get("marked", 0) + counts.get("cut", 0) <= LIMIT * counts.get("right", 0), lambda: "too many marks: %s" % text)
+	check(counts.get("marked", 0) + counts.get("cut", 0) <= LIMIT * counts.get("right", 0), lambda: "too many marks: %s; %r" % (text, cuts))
 	for scenario in scenarios:
 		check(counts.get(scenario, 0) >= 5, lambda scenario=scenario: "%s; few samples of %s" % (text, scenario))
 	if "nif" in scenarios:

@@ -129,8 +129,9 @@ static void read_version(const struct elf_file *elf, uint8_t version[3])
 	uint64_t vaddr;
 	char text[2];
 
-	if (!find(elf, "etp_otp_release", &vaddr) && !elf_file_read_vaddr(elf, vaddr, text, sizeof(text)) && text[0] >= '1' && text[0] <= '9' &&
-	    text[1] >= '0' && text[1] <= '9')
+	if (find(elf, "etp_otp_release", &vaddr) || elf_file_read_vaddr(elf, vaddr, text, sizeof(text)))
+		return;
+	if (text[0] >= '1' && text[0] <= '9' && text[1] >= '0' && text[1] <= '9')
 		version[0] = (uint8_t)((text[0] - '0') * 10 + text[1] - '0');
 }
 

@@ -77,7 +77,8 @@ static int read_range(const struct runtime_memory *memory, uint64_t map, uint64_
 int beam_main_read(const struct beam_naming *naming, uint64_t load_bias, const struct runtime_memory *memory, struct sonde_beam *beam)
 {
 	/* sub $imm32,%rsp; and $-64,%rsp; mov %rsp,(%rdi); lea disp32(%rsp),%rbx */
-	static const uint8_t sub[] = { 0x48, 0x81, 0xec }, and_mov_lea[] = { 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x27, 0x48, 0x8d, 0x9c, 0x24 };
+	static const uint8_t sub[] = { 0x48, 0x81, 0xec },
+			     and_mov_lea[] = { 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x27, 0x48, 0x8d, 0x9c, 0x24 };
 	uint64_t assembler;
 	uint8_t code[22];
 	int err = memory->read(memory->arg, naming->assembler + load_bias, &assembler, sizeof(assembler));

@@ -116,7 +116,8 @@ static int describe_function(const struct beam_memory *of, uint64_t atoms, const
 	if (err)
 		return err;
 	used = strlen(function->name);
-	snprintf(function->name + used, sizeof(function->name) - used, "/%u", (unsigned int)(frame->where >> SONDE_BEAM_ARITY_SHIFT & 0xff));
+	snprintf(function->name + used, sizeof(function->name) - used, "/%u",
+		 (unsigned int)(frame->where >> SONDE_BEAM_ARITY_SHIFT & 0xff));
 	describe_place(of, atoms, frame, function);
 	return 0;
 }

@@ -44,8 +44,8 @@ const struct beam_row *beam_row_of(uint32_t release); /* NULL: none */
 MUST_CHECK int beam_read(const struct beam_memory *of, uint64_t from, void *to, size_t size);
 /* Finds the function that a pc is in, as bpf/runtimes/beam_code.h does. 0; -ENOENT: none; or as runtime_memory_fn. */
 MUST_CHECK int beam_code_find(const struct beam_memory *of, uint64_t pc, struct beam_found *ret_found);
-/* The location that a function's line table has for a pc, and for its start: the file's number in the highest byte, and the line; 0: not known.
- * `ret_file`: the term of the file's name; 0: the module's own file. */
+/* The line that a function's line table has for a pc, and that of its start; 0: not known. `ret_file`: the term of the file's name; 0: the
+ * module's own file. */
 MUST_CHECK int beam_code_line(const struct beam_memory *of, const struct beam_found *found, uint64_t pc, uint32_t *ret_line,
 			      uint32_t *ret_start, uint64_t *ret_file);
 /* Finds in process_main (beam_jit_main.cpp) where the assembler keeps the address of the code that it generated. 0, or -ENOENT. */
