@@ -191,7 +191,7 @@ static __always_inline int beam_by_code(struct walk *w, struct runtime_walk *r, 
 		at = a->now.has_left ? w->bp + 8 : at;
 		is_unsure &= !a->now.has_left;
 	}
-	if (is_unsure && (b->has_frames || beam_scan(ref_of(w), sp) != at))
+	if (is_unsure && beam_scan(ref_of(w), sp) != at)
 		return runtime_owner_torn(w, r);
 	return beam_return(w, r, b, at, bp, thread_sp);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Frames of Erlang code among the native ones: tests/programs/beam_spin.erl keeps one stack in each of its processes, and prints what the runtime itself reports of it.
-SONDE_BEAMS=path:path... selects the programs (erl), SONDE_BEAM_SCENARIOS="plain bif ..." what runs."""
+SONDE_BEAM_SCENARIOS="plain bif ..." what runs."""
 import json
 import os
 import shutil
@@ -76,12 +76,17 @@ def error_of(frames, scenario, want):
 	return None
 
 
-def check_beam(erl, mode):
-	need_bpf()
+def here(erl):
+	"""How this machine's Erlang is started, and the native functions' library."""
 	folder, library = build()
+	return (lambda *options: [erl, "-noshell", "-noinput", "+S", "2", "-pa", folder, *options]), library
+
+
+def check_beam(start, library, mode):
+	need_bpf()
 	scenarios = [each for each in SCENARIOS if each != "nif" or library != "none"]
 	counts, wrong, natives, cuts = {}, {}, {}, {}
-	with Spin([erl, "-noshell", "-noinput", "+S", "2", *MODES[mode], "-pa", folder, "-run", "beam_spin", "main", library, *scenarios]) as running:
+	with Spin(start(*MODES[mode], "-run", "beam_spin", "main", library, *scenarios)) as running:
 		told = told_by(running.process, scenarios)
 		for _ in range(4):
 			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", running.process.pid, 3, want=0).out)
@@ -117,12 +122,11 @@ def check_beam(erl, mode):
 	return text
 
 
-def check_reload(erl):
+def check_reload(start, library):
 	"""Modules that replace each other: run_odd calls leaf_odd, never leaf_even."""
 	need_bpf()
-	folder, library = build()
 	pairs = {}
-	with Spin([erl, "-noshell", "-noinput", "+S", "2", "-pa", folder, "-run", "beam_spin", "main", library, "reload"]) as running:
+	with Spin(start("-run", "beam_spin", "main", library, "reload")) as running:
 		check(running.process.stdout.readline().split() == [b"READY"], "it has not begun")
 		report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 999, "-p", running.process.pid, 4, want=0).out)
 	for sample in report["samples"]:
@@ -135,19 +139,20 @@ def check_reload(erl):
 	return "%r" % pairs
 
 
-def register(erl, mode):
+def register(name, how, mode):
+	"""`how` returns what `here` does."""
 	def spins():
-		print("# " + (check_reload(erl) if mode == "reload" else check_beam(erl, mode)))
-	spins.__name__ = "%s_%s" % (os.path.basename(erl), mode)
+		start, library = how()
+		print("# " + (check_reload(start, library) if mode == "reload" else check_beam(start, library, mode)))
+	spins.__name__ = "%s_%s" % (name, mode)
 	test(spins)
 
 
-BEAMS = [path for path in os.environ.get("SONDE_BEAMS", shutil.which("erl") or "").split(":") if path]
-for each in BEAMS:
-	for how in ("default", "frames", "reload"):
-		register(each, how)
-
-if not BEAMS:
+ERL = shutil.which("erl")
+if ERL and __name__ == "__main__":
+	for each in ("default", "frames", "reload"):
+		register("erl", lambda: here(ERL), each)
+elif not ERL:
 	@test
 	def no_erlang():
 		skip("no erl")

@@ -18,6 +18,7 @@ enum { CALL = 0xe8, LEA = 0x8d, MOV_R_RM = 0x8b, RET = 0xc3 };
 /* Tried with Debian's. The facts about a module's header are compared with the file's code. */
 static const struct beam_row rows[] = {
 	{ 25, 0xa8, 0x58, 0x60, 0x48, 120 },
+	{ 27, 0xa8, 0x58, 0x88, 0x48, 120 },
 };
 
 const struct beam_row *beam_row_of(uint32_t release)

@@ -17,6 +17,7 @@
 #define MAX_LABELS 1024
 #define MAX_MAIN_BYTES 65536
 #define MAX_REGISTERS_BYTES (1 << 20)
+#define MAIN_BEGIN_BYTES 22
 
 enum { MOV_RM_IMM = 0xc7, MOV_R_RM = 0x8b, LEA = 0x8d, CALL = 0xe8 };
 
@@ -74,13 +75,30 @@ static int read_range(const struct runtime_memory *memory, uint64_t map, uint64_
 	return 0;
 }
 
+/* Its first instructions: sub $imm32,%rsp; and $-64,%rsp; mov %rsp,(%rdi); lea disp(%rsp),%rbx. 0, or -EOPNOTSUPP: they are others. */
+static int read_begin(const uint8_t code[MAIN_BEGIN_BYTES], struct sonde_beam *beam)
+{
+	static const uint8_t sub[] = { 0x48, 0x81, 0xec }, and_mov[] = { 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x27 },
+			     lea8[] = { 0x48, 0x8d, 0x5c, 0x24 }, lea32[] = { 0x48, 0x8d, 0x9c, 0x24 };
+	uint32_t registers = code[18];
+
+	if (memcmp(code, sub, sizeof(sub)) || memcmp(code + 7, and_mov, sizeof(and_mov)))
+		return -EOPNOTSUPP;
+	if (!memcmp(code + 14, lea32, sizeof(lea32)))
+		registers = u32_at(code, 18);
+	else if (memcmp(code + 14, lea8, sizeof(lea8)))
+		return -EOPNOTSUPP;
+	if (registers > INT8_MAX + 1 || u32_at(code, 3) > MAX_REGISTERS_BYTES || u32_at(code, 3) & 7)
+		return -EOPNOTSUPP;
+	beam->main_bytes = u32_at(code, 3);
+	beam->registers = (uint8_t)registers;
+	return 0;
+}
+
 int beam_main_read(const struct beam_naming *naming, uint64_t load_bias, const struct runtime_memory *memory, struct sonde_beam *beam)
 {
-	/* sub $imm32,%rsp; and $-64,%rsp; mov %rsp,(%rdi); lea disp32(%rsp),%rbx */
-	static const uint8_t sub[] = { 0x48, 0x81, 0xec },
-			     and_mov_lea[] = { 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x27, 0x48, 0x8d, 0x9c, 0x24 };
 	uint64_t assembler;
-	uint8_t code[22];
+	uint8_t code[MAIN_BEGIN_BYTES];
 	int err = memory->read(memory->arg, naming->assembler + load_bias, &assembler, sizeof(assembler));
 
 	if (!err && !assembler)
@@ -89,12 +107,5 @@ int beam_main_read(const struct beam_naming *naming, uint64_t load_bias, const s
 		err = read_range(memory, assembler + (uint32_t)naming->labels, naming->labels >> 32, &beam->main);
 	if (!err)
 		err = memory->read(memory->arg, beam->main.start_pc, code, sizeof(code));
-	if (err)
-		return err;
-	if (memcmp(code, sub, sizeof(sub)) || memcmp(code + 7, and_mov_lea, sizeof(and_mov_lea)) || u32_at(code, 18) > UINT8_MAX ||
-	    u32_at(code, 3) > MAX_REGISTERS_BYTES || u32_at(code, 3) & 7)
-		return -EOPNOTSUPP;
-	beam->main_bytes = u32_at(code, 3);
-	beam->registers = (uint8_t)u32_at(code, 18);
-	return 0;
+	return err ? err : read_begin(code, beam);
 }
