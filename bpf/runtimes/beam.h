@@ -213,6 +213,8 @@ static __always_inline int beam_frame(struct walk *w, struct runtime_walk *r, co
 	found = beam_find(w, b, pc, &header, f);
 	if (found < 0)
 		return runtime_owner_torn(w, r);
+	if (found && w->exact && is_beam_veneer(ref_of(w), header, b->functions, f->next))
+		found = 0;
 	if (beam_push(w, r, f, header, found ? SONDE_BEAM_FUNCTION : SONDE_BEAM_SHARED))
 		return WALK_ENDED;
 	if (is_erlang && !(w->pc & BEAM_RETURN_MASK))

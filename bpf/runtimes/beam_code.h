@@ -147,3 +147,18 @@ static __always_inline int beam_find(struct walk *w, const struct sonde_beam *b,
 	}
 	return found;
 }
+
+/* Is the interrupted instruction a module's way to shared code: a jump that all functions of the module use? These jumps are behind the last
+ * function (OTP 27) and seem to be part of it: jmp rel32 with an empty prefix, or through a table. */
+WALK_FUNCTION int is_beam_veneer(WALK_REF ref, __u64 header, __u32 functions, __u64 next)
+{
+	struct walk *w = walk_of(ref);
+	__u64 nr, end;
+	__u8 code[8] = {};
+
+	if (!w || read_user(w, code, sizeof(code), w->pc) ||
+	    !((code[0] == 0x40 && code[1] == 0xe9) || (code[0] == 0xff && code[1] == 0x25)))
+		return 0;
+	return read_user(w, &nr, sizeof(nr), header) || nr >= BEAM_MAX_MODULES ||
+	       read_user(w, &end, sizeof(end), header + functions + 8 * nr) || end == next;
+}
