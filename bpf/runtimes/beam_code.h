@@ -148,8 +148,8 @@ static __always_inline int beam_find(struct walk *w, const struct sonde_beam *b,
 	return found;
 }
 
-/* Is the interrupted instruction a module's way to shared code: a jump that all functions of the module use? These jumps are behind the last
- * function (OTP 27) and seem to be part of it: jmp rel32 with an empty prefix, or through a table. */
+/* Is the interrupted instruction a module's way to shared code: a jump that all functions of the module use? These jumps are behind the
+ * last function (OTP 27) and seem to be part of it: jmp rel32 with an empty prefix, or through a table. */
 WALK_FUNCTION int is_beam_veneer(WALK_REF ref, __u64 header, __u32 functions, __u64 next)
 {
 	struct walk *w = walk_of(ref);
