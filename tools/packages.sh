@@ -62,6 +62,8 @@ test_packages() {
 	openjdk-17-jdk-headless jcmd
 	lua5.4 lua5.4
 	ruby ruby
+	erlang-base erl
+	erlang-dev
 	python3-pip pip3
 	python3-greenlet
 	python3-gevent
