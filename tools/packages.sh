@@ -65,6 +65,8 @@ test_packages() {
 	lua5.4 lua5.4
 	ruby ruby
 	openssl openssl
+	erlang-base erl
+	erlang-dev
 	python3-pip pip3
 	python3-greenlet
 	python3-gevent

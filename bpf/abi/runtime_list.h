@@ -29,6 +29,8 @@
 	OWNER(V8, v8, "JavaScript", "v8js", "*.js *.mjs *.cjs *.ts node:*", "yellow", (200, 40, 190, 40, 60, 40), \
 	  (55, 80, 68, 55, 45, 30, 8, 4)) \
 	X(RUBY, ruby, "Ruby", "ruby", "*.rb *.rake *.gemspec <internal:*", "red", (190, 45, 60, 30, 110, 30), \
-	  (340, 62, 80, 340, 34, 40, 8, 4))
+	  (340, 62, 80, 340, 34, 40, 8, 4)) \
+	OWNER(BEAM, beam, "Erlang", "beam", "*.erl *.ex *.exs *.hrl", "magenta", (190, 45, 50, 30, 150, 30), \
+	  (310, 55, 80, 310, 32, 42, 8, 4))
 
 #define SONDE_NO_RUNTIME(...) /* instead of X, OWNER or LABELS: leaves those out */

@@ -22,6 +22,9 @@ struct host_object {
 	bool is_known;
 };
 
+/* The enum sonde_runtime whose code all code without an ELF file is; 0: none. */
+static uint32_t host_owner;
+
 struct host_tables {
 	struct process_table *processes;
 	struct rule_table *rules;
@@ -62,11 +65,16 @@ static inline void host_take_mapping(struct host_tables *tables, const struct pr
 	struct host_object *known;
 
 	*to = (struct sonde_mapping){ .start_pc = mapping->start_pc, .end_pc = mapping->end_pc };
-	if (mapping->object == OBJECT_NONE)
+	object = mapping->object == OBJECT_NONE ? NULL : object_table_at(process_table_objects(tables->processes), mapping->object);
+	if (host_owner && (!object || !object->elf)) {
+		to->index_pos = host_owner;
+		to->block_shift = SONDE_OWNED;
+		return;
+	}
+	if (!object)
 		return;
 	assert_true(mapping->object < HOST_MAX_OBJECTS);
 	known = &tables->objects[mapping->object];
-	object = object_table_at(process_table_objects(tables->processes), mapping->object);
 	if (!known->is_known)
 		host_load_object(tables, object, known);
 	to->index_pos = known->place.index_pos;
