@@ -85,7 +85,6 @@ matrix_packages() {
 	test_packages
 	cat <<-'EOF'
 	arch-test arch-test
-	erlang-base erl
 	luajit luajit
 	maven mvn
 	mono-mcs mcs

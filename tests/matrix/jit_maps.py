@@ -236,29 +236,5 @@ def dotnet_8_all_optimized():
 	return dotnet(DOTNET_TieredCompilation="0")
 
 
-# --- Erlang -----------------------------------------------------------------------------------------------------------------------------
-
-ERLANG = """
--module(spin).
--export([main/0, outer/1, middle/1, inner/2]).
-inner(0, S) -> S;
-inner(N, S) -> inner(N - 1, (S * 31 + N) band 16#ffffffff).
-middle(N) -> inner(N, 0) + 1.
-outer(N) -> middle(N) + 1.
-loop(0) -> ok;
-loop(K) -> outer(100000), loop(K - 1).
-main() -> loop(10), io:format("ready~n"), loop(100000000).
-"""
-
-
-@test
-def erlang_perf_map():
-	"""An Erlang process has a stack of its own without a caller: it ends with a mark."""
-	if not find_tool("erl") or not find_tool("erlc"):
-		skip("no erl")
-	get(["erlc", write("spin.erl", ERLANG)], "spin.beam", cwd=os.path.dirname(scratch("x")))
-	return check_spinner(["erl", "+JPperf", "true", "+S", "1", "-noshell", "-s", "spin", "main"], r"spin:(outer|middle|inner)/\d", first="[no unwind info: anonymous memory]", busy="spin:")
-
-
 if __name__ == "__main__":
 	run_tests(seconds=1500) # its requirements are fetched
