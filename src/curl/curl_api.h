@@ -18,6 +18,7 @@ enum { /* CURLoption: below 10000 a long; from there a pointer, from 20000 a fun
 	CURL_FORBID_REUSE = 75,
 	CURL_HTTP_VERSION = 84,
 	CURL_NOSIGNAL = 99,
+	CURL_IGNORE_CONTENT_LENGTH = 136,
 	CURL_TIMEOUT_MS = 155,
 	CURL_CONNECTTIMEOUT_MS = 156,
 	CURL_PROTOCOLS = 181,       /* a mask; its successor is a text, and missing in 7.84 and older */

@@ -198,6 +198,8 @@ static void set_request(const struct post_client *client, const struct post_requ
 	curl->easy_setopt(client->easy, CURL_HTTP_VERSION, version_of(request));
 	/* libcurl 7.88 fails with the second request of an HTTP/2 connection by prior knowledge ("Error in the HTTP2 framing layer"). */
 	curl->easy_setopt(client->easy, CURL_FORBID_REUSE, request->is_http2 ? 1L : 0L);
+	/* libcurl does not wait for trailers behind a body whose length it knows. A message of HTTP/2 has its end all the same. */
+	curl->easy_setopt(client->easy, CURL_IGNORE_CONTENT_LENGTH, request->is_http2 ? 1L : 0L);
 	curl->easy_setopt(client->easy, CURL_WRITEFUNCTION, take_body);
 	curl->easy_setopt(client->easy, CURL_WRITEDATA, taker->answer);
 	curl->easy_setopt(client->easy, CURL_HEADERFUNCTION, take_header);

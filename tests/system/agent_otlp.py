@@ -143,7 +143,7 @@ class GrpcCollector(Collector):
 		if not status:
 			self.take(gzip.decompress(body[5:]))
 		plain = b"".join(b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in ((b"grpc-status", b"%d" % status), (b"grpc-message", text.encode())))
-		self.send(connection, 1, 4, stream, b"\x88")
+		self.send(connection, 1, 4, stream, b"\x88" + (b"" if status else b"\0\x0econtent-length\x015"))
 		if not status:
 			self.send(connection, 0, 0, stream, b"\0\0\0\0\0")
 		self.send(connection, 1, 5, stream, plain)

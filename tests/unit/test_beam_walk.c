@@ -343,7 +343,8 @@ static void test_scenario(const char *scenario, const char *const *options)
 	stop_child();
 	assert_int_equal(counts[WRONG], 0);
 	assert_true(nr_erlang > 100);
-	assert_true(counts[MARKED] * 20 < counts[EXACT]);
+	/* All steps behind one stop may be in a piece of code that is marked. How many samples are, tests/system/beam.py limits. */
+	assert_true(counts[MARKED] * 3 < counts[EXACT]);
 }
 
 static void test_scenarios(const char *const *options)
