@@ -139,11 +139,14 @@ static int push(struct delivery *delivery, const struct store_row *row, struct d
 /* True: there was a window, and it is settled. */
 static bool deliver_one(struct delivery *delivery)
 {
+	static const struct push_answer damaged = { .result = PUSH_REFUSED, .text = "its row in the store is damaged" };
 	CLEANUP(store_row_done) struct store_row row = { 0 };
 	struct diag diag = { 0 };
 	int err = store_next_undelivered(delivery->store, delivery->address, &diag, &row);
 
-	if (err > 0)
+	if (err == -EUCLEAN && row.id) /* it will not get better */
+		err = settle(delivery, &row, &damaged, &diag) ?: 1;
+	else if (err > 0)
 		err = push(delivery, &row, &diag) ?: 1;
 	if (err < 0) {
 		tell(delivery, *diag.text ? diag.text : strerror(-err));

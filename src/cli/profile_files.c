@@ -70,9 +70,23 @@ int profile_check_outputs(const struct option_texts *outputs, const char *format
 	return err;
 }
 
+/* As store_next. Damaged windows are counted and left out. */
+static int next_window(struct store *store, const struct store_path *place, uint64_t after, uint32_t *nr_damaged, struct diag *diag,
+		       struct store_row *row)
+{
+	int found = store_next(store, after, place->from_ns, place->to_ns, diag, row);
+
+	for (; found == -EUCLEAN && row->id > after; ++*nr_damaged) {
+		after = row->id;
+		diag->err = 0;
+		found = store_next(store, after, place->from_ns, place->to_ns, diag, row);
+	}
+	return found;
+}
+
 /* Adds the windows from `row` on, one in memory at a time. The rest of the machine's files need not be read any more. */
 static int add_windows(struct sonde_profile *profile, const char *path, const struct store_path *place, struct store *store,
-		       struct store_row *row, struct diag *diag)
+		       struct store_row *row, uint32_t *nr_damaged, struct diag *diag)
 {
 	struct sonde_profile *window = sonde_profile_new();
 	bool shows_progress = output_progress_wanted();
@@ -89,7 +103,7 @@ static int add_windows(struct sonde_profile *profile, const char *path, const st
 		if (shows_progress && !(nr % WINDOWS_PER_LINE))
 			output_progress("%" PRIu32 " windows", nr);
 		store_row_done(row);
-		found = err ? 0 : store_next(store, after, place->from_ns, place->to_ns, diag, row);
+		found = err ? 0 : next_window(store, place, after, nr_damaged, diag, row);
 	}
 	if (shows_progress)
 		output_progress_done();
@@ -104,16 +118,19 @@ static int read_store(struct sonde_profile *profile, const char *path, const str
 	CLEANUP(store_closep) struct store *store = NULL;
 	CLEANUP(store_row_done) struct store_row row = { 0 };
 	struct diag diag = { 0 };
+	uint32_t nr_damaged = 0;
 	int err = store_open(place->directory, STORE_READ, &diag, NULL, &store);
 
 	if (!err) /* the first row opens all of the store's files */
-		err = store_next(store, 0, place->from_ns, place->to_ns, &diag, &row);
+		err = next_window(store, place, 0, &nr_damaged, &diag, &row);
 	if (!err)
 		err = diag_errno(&diag, ENODATA, "no window of the store %.200s is from that time", place->directory);
 	if (err > 0 && options->on_bytes)
 		options->on_bytes(options->on_bytes_arg);
 	if (err > 0)
-		err = add_windows(profile, path, place, store, &row, &diag);
+		err = add_windows(profile, path, place, store, &row, &nr_damaged, &diag);
+	if (nr_damaged)
+		output_say("warning: %" PRIu32 " windows of the store are damaged and left out", nr_damaged);
 	if (err) /* the profile has no words for it */
 		output_say("%s", *diag.text ? diag.text : strerror(-err));
 	return err;

@@ -338,13 +338,15 @@ static int unpack(const void *packed, size_t size, struct diag *diag, struct sto
 static int take_row(struct store *store, sqlite3_stmt *statement, struct diag *diag, struct store_row *ret_row)
 {
 	CLEANUP(store_row_done) struct store_row row = { 0 };
-	int err = step(store, statement, diag);
+	int err;
 
+	*ret_row = (struct store_row){ 0 };
+	err = step(store, statement, diag);
 	if (err <= 0)
 		return err;
+	row.id = ret_row->id = (uint64_t)sqlite3_column_int64(statement, 0);
 	if (sqlite3_column_bytes(statement, 1) != STORE_PROFILE_ID_BYTES)
 		return diag_errno(diag, EUCLEAN, "the store has a row that sonde did not write");
-	row.id = (uint64_t)sqlite3_column_int64(statement, 0);
 	memcpy(row.profile_id, sqlite3_column_blob(statement, 1), STORE_PROFILE_ID_BYTES);
 	row.start_ns = (uint64_t)sqlite3_column_int64(statement, 3);
 	row.end_ns = (uint64_t)sqlite3_column_int64(statement, 4);

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import ssl
 import struct
 import subprocess
@@ -258,6 +259,25 @@ def a_collector_that_is_away():
 				check_equal(counts(result.err)["waiting"], 0, "waiting")
 			check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and stored ones")
 			check_equal(len({message for _, message in collector.taken}), len(collector.taken), "messages, and different ones")
+
+
+@test
+def a_damaged_window():
+	"""It is left out, counted by the reader and by the deliverer, and holds nothing up."""
+	need_bpf()
+	folder = fresh_folder("damaged")
+	with Program("chain"), Background("agent", "--store", folder, "--window", 1, "-F", 97, 4) as running:
+		running.finish()
+	with sqlite3.connect(os.path.join(folder, "profiles.db")) as connection:
+		connection.execute("UPDATE window SET body = x'28b52ffd' WHERE id = 1")
+		connection.execute("UPDATE window SET body = substr(body, 1, length(body) / 2) WHERE id = 3")
+	with HttpCollector() as collector, agent(folder, "http://" + collector.address, 2) as running:
+		result = running.finish()
+		got = counts(result.err)
+		check_equal((got["refused"], got["waiting"], result.err.count("its row in the store is damaged")), (2, 0, 2), "refused, waiting, and messages")
+		check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and readable ones")
+	result = sonde("show", folder, want=0)
+	check("2 windows of the store are damaged" in result.err, lambda: str(result))
 
 
 @test
