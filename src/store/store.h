@@ -43,8 +43,8 @@ MUST_CHECK int store_add(struct store *store, const struct store_row *row, struc
 /* Removes the oldest rows: up to the last one that ended before `oldest_ns`, and until the bodies have at most `max_bytes`. Each
  * destination counts those that it had not received. */
 MUST_CHECK int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag);
-/* The first row after `after_id` that overlaps from_ns..to_ns. 1: *ret_row is the caller's; 0: none; -EUCLEAN: it is damaged, and ret_row->id
- * is its number, or 0 where the store is. */
+/* The first row after `after_id` that overlaps from_ns..to_ns. 1: *ret_row is the caller's; 0: none; -EUCLEAN: it is damaged, and
+ * ret_row->id is its number, or 0 where the store is. */
 MUST_CHECK int store_next(struct store *store, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag,
 			  struct store_row *ret_row);
 /* The oldest row that the destination has not received. A new name becomes a destination, and receives all rows. 1: *ret_row is the
