@@ -199,7 +199,8 @@ def born_and_dead_meanwhile():
 	told = lambda: "%d threads lived %f to %f s, %f s of it on a CPU; %f s in all, %f s on a CPU" % ( # noqa: E731
 		len(mayflies), least, most, running, total, sum(wall.of(life.tid, "[on-cpu]") for life in mayflies))
 	check(least * 0.995 <= total <= most * 1.005, told)
-	check(near(sum(wall.of(life.tid, "[on-cpu]") for life in mayflies), running, 0.02, 0.0002 * len(mayflies)), told)
+	# A thread's own clock does not have its birth and its death, which its parent's has: all that may be on a CPU, too.
+	check(near(sum(wall.of(life.tid, "[on-cpu]") for life in mayflies), running, 0.02, 0.0002 * len(mayflies) + most - least), told)
 	missing = [life.tid for life in mayflies if not wall.of(life.tid)]
 	check(not missing, lambda: "nothing of %d of %d threads" % (len(missing), len(mayflies)))
 
