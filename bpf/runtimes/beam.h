@@ -38,16 +38,6 @@ static __always_inline int beam_push(struct walk *w, struct runtime_walk *r, con
 	return WALK_GOES_ON;
 }
 
-static __always_inline void beam_move_to(struct walk *w, __u64 pc, __u64 sp, __u64 bp)
-{
-	w->pc = pc;
-	w->sp = sp;
-	w->bp = bp;
-	w->exact = WALK_RETURN;
-	if (w->follows_bx)
-		w->follows_bx = WALK_BX_LOST;
-}
-
 /* Is `pc` behind the call that runs process_main's code: of process_main, which jumps there, or in it, through a register? What an earlier
  * call left there is neither. */
 WALK_FUNCTION int is_beam_main_return(WALK_REF ref, __u64 pc, __u64 main_function)
@@ -76,7 +66,7 @@ static __always_inline int beam_leave_main(struct walk *w, struct runtime_walk *
 			return runtime_owner_fault(w, r, at);
 		if (!is_beam_main_return(ref_of(w), pc, b->main_function))
 			continue;
-		beam_move_to(w, pc, at + 8, 0);
+		walk_return_to(w, pc, at + 8, 0);
 		return WALK_GOES_ON;
 	}
 	return runtime_owner_torn(w, r);
@@ -91,12 +81,12 @@ static __always_inline int beam_return(struct walk *w, struct runtime_walk *r, c
 	if (at & 7 || walk_peek(w, at, &pc))
 		return runtime_owner_fault(w, r, at);
 	if (pc == b->normal_exit) {
-		beam_move_to(w, b->main.start_pc + 1, thread_sp, 0);
+		walk_return_to(w, b->main.start_pc + 1, thread_sp, 0);
 		return WALK_GOES_ON;
 	}
 	if (walk_find(ref_of(w), pc - 1) < WALK_OWNED || !walk_after_call(ref_of(w), pc))
 		return runtime_owner_torn(w, r);
-	beam_move_to(w, pc, at + 8, bp);
+	walk_return_to(w, pc, at + 8, bp);
 	r->state[BEAM_STATE_THREAD] = thread_sp;
 	r->state[BEAM_STATE_SP] = w->sp;
 	r->state[BEAM_STATE_WALK] = w->nr_walks;

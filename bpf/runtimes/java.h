@@ -29,12 +29,7 @@ static __always_inline int java_return(struct walk *w, struct runtime_walk *r, c
 		return runtime_owner_torn(w, r);
 	if (java_heap_of(j, pc) >= SONDE_JAVA_MAX_HEAPS && !walk_is_return(ref_of(w), pc))
 		return runtime_owner_torn(w, r);
-	w->pc = pc;
-	w->sp = sp;
-	w->bp = bp;
-	w->exact = WALK_RETURN;
-	if (w->follows_bx)
-		w->follows_bx = WALK_BX_LOST;
+	walk_return_to(w, pc, sp, bp);
 	return WALK_GOES_ON;
 }
 

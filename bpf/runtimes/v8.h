@@ -181,13 +181,8 @@ static __always_inline int v8_linked(struct walk *w, struct runtime_walk *r)
 		return runtime_owner_fault(w, r, w->bp);
 	if (!walk_is_return(ref_of(w), pc))
 		return runtime_owner_torn(w, r);
-	w->pc = pc;
-	w->sp = w->bp + 16;
-	w->bp = bp;
-	w->exact = WALK_RETURN;
+	walk_return_to(w, pc, w->bp + 16, bp);
 	w->linked_frame = w->nr_frames;
-	if (w->follows_bx)
-		w->follows_bx = WALK_BX_LOST;
 	return WALK_GOES_ON;
 }
 

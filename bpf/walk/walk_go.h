@@ -69,12 +69,7 @@ static __always_inline int walk_left_goroutine(struct walk *w, const struct sond
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	if (!pc)
 		return walk_stop(w, SONDE_STOP_BAD_RULE);
-	w->pc = pc;
-	w->sp = sp;
-	w->bp = bp;
-	w->exact = WALK_RETURN;
-	if (w->follows_bx)
-		w->follows_bx = WALK_BX_LOST;
+	walk_return_to(w, pc, sp, bp);
 	return WALK_GOES_ON;
 }
 
@@ -159,11 +154,8 @@ WALK_FUNCTION int walk_switch(WALK_REF ref, __u32 number)
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	if (!pc)
 		return walk_stop(w, SONDE_STOP_BAD_RULE);
-	w->pc = pc;
-	w->sp = cfa;
-	w->bp = bp;
-	w->exact = rule->cfa_kind == SONDE_SWITCH_INJECTED ? WALK_EXACT_PC : WALK_RETURN;
-	if (w->follows_bx)
-		w->follows_bx = WALK_BX_LOST;
+	walk_return_to(w, pc, cfa, bp);
+	if (rule->cfa_kind == SONDE_SWITCH_INJECTED)
+		w->exact = WALK_EXACT_PC;
 	return WALK_GOES_ON;
 }

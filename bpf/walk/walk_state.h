@@ -225,6 +225,17 @@ struct walk {
 #define WALK_ENDED 1
 #define WALK_AT_OWNER 2 /* the program of the runtime in `owner` goes on from the current frame */
 
+/* Moves to the caller, from a frame that does not say where it saved rbx. */
+static __always_inline void walk_return_to(struct walk *w, __u64 pc, __u64 sp, __u64 bp)
+{
+	w->pc = pc;
+	w->sp = sp;
+	w->bp = bp;
+	w->exact = WALK_RETURN;
+	if (w->follows_bx)
+		w->follows_bx = WALK_BX_LOST;
+}
+
 /* How the larger steps get their walk: by its number where WALK_BY_NUMBER is defined. Then the includer defines walk_of, which gives NULL
  * if there is no such walk. */
 #ifdef WALK_BY_NUMBER

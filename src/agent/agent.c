@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cli/output.h"
+#include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
 #include "store/store_path.h"
@@ -128,13 +129,6 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-static int parse_age(const char *text, uint64_t *ret_ns, struct diag *diag)
-{
-	if (!store_duration_parse(text, ret_ns) && *ret_ns)
-		return 0;
-	return diag_errno(diag, EINVAL, "store-max-age is a duration such as 12h or 7d, not '%.40s'", text);
-}
-
 struct agent {
 	struct sonde_session *session;
 	uint64_t warnings[MAX_WARNINGS]; /* hashes of those that were said: most come again with each window */
@@ -146,7 +140,6 @@ struct agent {
 static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
 {
 	struct agent *agent = arg;
-
 	int err = agent_windows_take(&agent->windows, window, bytes, size);
 
 	if (!err && agent->delivery)
@@ -188,20 +181,6 @@ static void print_warnings(void *arg, const struct sonde_window *window)
 		print_warning(agent, warning);
 }
 
-static void stop(void *session)
-{
-	sonde_session_stop(session);
-}
-
-static int failed(const struct sonde_session *session, int err)
-{
-	const char *text = sonde_session_error(session);
-	int code = sonde_session_exit_code(session);
-
-	output_say("%s", *text ? text : strerror(-err));
-	return code == SONDE_EXIT_REPORT || code == SONDE_EXIT_NO_SAMPLES ? SONDE_EXIT_FAILED : code;
-}
-
 static int open_store(const struct agent_arguments *arguments, struct agent_windows *windows)
 {
 	CLEANUP(freep) char *aside = NULL;
@@ -209,7 +188,7 @@ static int open_store(const struct agent_arguments *arguments, struct agent_wind
 	int err = store_open(arguments->store, STORE_OWN, &diag, &aside, &windows->store);
 
 	if (err)
-		output_say("%s", *diag.text ? diag.text : strerror(-err));
+		output_say("%s", failure_text(&diag, err));
 	if (aside)
 		output_say("warning: the store was corrupt: it is now %s, and a new one was begun", aside);
 	return err;
@@ -233,8 +212,8 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 	int err = sonde_session_new(&of_library, &agent->session);
 
 	if (err)
-		return failed(agent->session, err);
-	signals_stop(stop, agent->session);
+		return session_failed(&agent_verb, agent->session, err);
+	signals_stop(session_stop, agent->session);
 	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, arguments->store,
 		   arguments->window_s);
 	err = sonde_session_run(agent->session);
@@ -243,10 +222,23 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.nr_stored, arguments->store, agent->windows.nr_lost);
 	if (agent->nr_unsaid)
 		output_say("%" PRIu32 " warnings were not said", agent->nr_unsaid);
-	return err ? failed(agent->session, err) : SONDE_EXIT_REPORT;
+	return err ? session_failed(&agent_verb, agent->session, err) : SONDE_EXIT_REPORT;
 }
 
-static int start_delivery(const struct agent_arguments *arguments, struct delivery **ret_delivery)
+/* What of the settings needs more than to be stored. */
+struct agent_settings {
+	uint64_t max_age_ns;
+	struct otlp_endpoint endpoint; /* with --otlp */
+};
+
+static int parse_settings(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
+{
+	if (store_duration_parse(arguments->store_max_age, &ret_settings->max_age_ns) || !ret_settings->max_age_ns)
+		return diag_errno(diag, EINVAL, "store-max-age is a duration such as 12h or 7d, not '%.40s'", arguments->store_max_age);
+	return arguments->otlp ? otlp_endpoint_parse(arguments->otlp, arguments->disable_tls, &ret_settings->endpoint, diag) : 0;
+}
+
+static int start_delivery(const struct agent_arguments *arguments, const struct agent_settings *settings, struct delivery **ret_delivery)
 {
 	const struct post_options files = { .authorities = arguments->otlp_ca,
 					    .certificate = arguments->otlp_cert,
@@ -254,7 +246,7 @@ static int start_delivery(const struct agent_arguments *arguments, struct delive
 					    .timeout_s = REQUEST_S };
 	const struct delivery_options of_delivery = { .store = arguments->store,
 						      .address = arguments->otlp,
-						      .no_tls = arguments->disable_tls,
+						      .endpoint = &settings->endpoint,
 						      .headers = arguments->otlp_headers.texts,
 						      .nr_headers = arguments->otlp_headers.nr,
 						      .post = &files };
@@ -262,18 +254,18 @@ static int start_delivery(const struct agent_arguments *arguments, struct delive
 	int err = arguments->otlp ? delivery_start(&of_delivery, &diag, ret_delivery) : 0;
 
 	if (err)
-		output_say("%s", *diag.text ? diag.text : strerror(-err));
+		output_say("%s", failure_text(&diag, err));
 	return err;
 }
 
-static int start(const struct agent_arguments *arguments, const char *command_line, uint64_t max_age_ns)
+static int start(const struct agent_arguments *arguments, const struct agent_settings *settings, const char *command_line)
 {
-	struct agent agent = { .windows = { .type = "cpu", .max_age_ns = max_age_ns, .max_bytes = arguments->store_max_bytes } };
+	struct agent agent = { .windows = { .type = "cpu", .max_age_ns = settings->max_age_ns, .max_bytes = arguments->store_max_bytes } };
 	int code;
 
 	if (open_store(arguments, &agent.windows))
 		return SONDE_EXIT_FAILED;
-	code = start_delivery(arguments, &agent.delivery) ? SONDE_EXIT_FAILED : run(arguments, command_line, &agent);
+	code = start_delivery(arguments, settings, &agent.delivery) ? SONDE_EXIT_FAILED : run(arguments, command_line, &agent);
 	delivery_end(agent.delivery);
 	signals_done();
 	sonde_session_free(agent.session);
@@ -303,16 +295,14 @@ static int agent_run(void *all, const char *command_line)
 	struct agent_arguments *arguments = all;
 	CLEANUP(config_freep) struct config *config = NULL;
 	struct diag diag = { 0 };
-	uint64_t max_age_ns;
+	struct agent_settings settings;
 	int err = config_fill(&agent_verb, arguments, &defaults, arguments->config, &diag, &config);
 
 	if (!err)
-		err = parse_age(arguments->store_max_age, &max_age_ns, &diag);
-	if (!err && arguments->otlp)
-		err = delivery_check(arguments->otlp, arguments->disable_tls, &diag);
+		err = parse_settings(arguments, &settings, &diag);
 	if (err)
-		return output_usage(&agent_verb, *diag.text ? diag.text : strerror(-err));
-	return arguments->print_config ? print_config(arguments) : start(arguments, command_line, max_age_ns);
+		return output_usage(&agent_verb, failure_text(&diag, err));
+	return arguments->print_config ? print_config(arguments) : start(arguments, &settings, command_line);
 }
 
 const struct verb agent_verb = {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/output.h"
+#include "cli/session_end.h"
 
 static int store_window(struct agent_windows *windows, const struct sonde_window *window, const void *bytes, size_t size, struct diag *diag)
 {
@@ -36,7 +37,7 @@ int agent_windows_take(struct agent_windows *windows, const struct sonde_window 
 	if (err) {
 		windows->nr_lost++;
 		if (err != windows->last_err)
-			output_say("window %" PRIu32 " is lost: %s", window->number, *diag.text ? diag.text : strerror(-err));
+			output_say("window %" PRIu32 " is lost: %s", window->number, failure_text(&diag, err));
 	} else {
 		windows->nr_stored++;
 		if (windows->last_err)

@@ -2,12 +2,16 @@
 #include "agent/config.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
 
+#include "base/library.h"
+
+#define LIBRARY		"libyaml-0.so.2"
 #define MAX_VALUE_BYTES 4096
 #define NAME_BYTES	64
 
@@ -147,7 +151,35 @@ static void fill_from_defaults(const struct verb *verb, const void *defaults, vo
 
 /* --- the file ------------------------------------------------------------------------------------------------------------------------- */
 
+struct yaml_api {
+	__typeof__(yaml_parser_initialize) *parser_initialize;
+	__typeof__(yaml_parser_set_input_file) *parser_set_input_file;
+	__typeof__(yaml_parser_parse) *parser_parse;
+	__typeof__(yaml_event_delete) *event_delete;
+	__typeof__(yaml_parser_delete) *parser_delete;
+};
+
+/* Loads it for the life of the process. */
+static int load_yaml(struct yaml_api *ret_api, struct diag *diag)
+{
+	const struct library_function functions[] = {
+		{ "yaml_parser_initialize", &ret_api->parser_initialize },
+		{ "yaml_parser_set_input_file", &ret_api->parser_set_input_file },
+		{ "yaml_parser_parse", &ret_api->parser_parse },
+		{ "yaml_event_delete", &ret_api->event_delete },
+		{ "yaml_parser_delete", &ret_api->parser_delete },
+	};
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	const char *missing;
+
+	if (!library)
+		return diag_errno(diag, ELIBACC, "a file of settings needs %s: install it (Debian: libyaml-0-2)", LIBRARY);
+	missing = library_functions(library, functions, ARRAY_SIZE(functions));
+	return missing ? diag_errno(diag, ELIBACC, "%s has no %s", LIBRARY, missing) : 0;
+}
+
 struct reading {
+	struct yaml_api yaml;
 	yaml_parser_t parser;
 	yaml_event_t event; /* deleted when the next one is read, and at the end */
 	const char *path;
@@ -156,8 +188,8 @@ struct reading {
 
 static void reading_done(struct reading *reading)
 {
-	yaml_event_delete(&reading->event);
-	yaml_parser_delete(&reading->parser);
+	reading->yaml.event_delete(&reading->event);
+	reading->yaml.parser_delete(&reading->parser);
 }
 
 static int bad(const struct reading *reading, const char *why)
@@ -167,8 +199,8 @@ static int bad(const struct reading *reading, const char *why)
 
 static int next(struct reading *reading)
 {
-	yaml_event_delete(&reading->event);
-	if (yaml_parser_parse(&reading->parser, &reading->event))
+	reading->yaml.event_delete(&reading->event);
+	if (reading->yaml.parser_parse(&reading->parser, &reading->event))
 		return 0;
 	return diag_errno(reading->diag, EINVAL, "%.120s:%zu: no YAML: %.120s", reading->path, reading->parser.problem_mark.line + 1,
 			  reading->parser.problem ? reading->parser.problem : "no memory");
@@ -230,22 +262,28 @@ static int read_document(struct reading *reading, struct config *config)
 	return err ? err : next(reading);
 }
 
+static int read_stream(struct reading *reading, FILE *file, struct config *config)
+{
+	if (!reading->yaml.parser_initialize(&reading->parser))
+		return -ENOMEM;
+	reading->yaml.parser_set_input_file(&reading->parser, file);
+	return read_document(reading, config);
+}
+
 static int read_file(const char *path, struct config *config, struct diag *diag)
 {
-	CLEANUP(reading_done) struct reading reading = { .path = path, .diag = diag };
-	FILE *file = fopen(path, "re");
-	int err;
+	struct reading reading = { .path = path, .diag = diag };
+	FILE *file;
+	int err = load_yaml(&reading.yaml, diag);
 
-	if (!yaml_parser_initialize(&reading.parser))
-		err = -ENOMEM;
-	else if (!file)
-		err = diag_errno(diag, errno, "cannot read %.200s: %s", path, strerror(errno));
-	else {
-		yaml_parser_set_input_file(&reading.parser, file);
-		err = read_document(&reading, config);
-	}
-	if (file)
-		fclose(file);
+	if (err)
+		return err;
+	file = fopen(path, "re");
+	if (!file)
+		return diag_errno(diag, errno, "cannot read %.200s: %s", path, strerror(errno));
+	err = read_stream(&reading, file, config);
+	reading_done(&reading);
+	fclose(file);
 	return err;
 }
 

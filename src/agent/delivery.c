@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,14 +12,16 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/hold_signals.h"
+#include "cli/option.h"
 #include "cli/output.h"
+#include "cli/session_end.h"
 #include "send/otlp_push.h"
 #include "store/store.h"
 
 #define FIRST_PAUSE_MS 1000u
 #define MAX_PAUSE_MS   60000u
 #define LAST_S	       5 /* for what is left at the end */
-#define MAX_HEADERS    24
 
 struct delivery {
 	struct store *store;          /* the thread's own handle */
@@ -28,7 +29,7 @@ struct delivery {
 	struct otlp_endpoint endpoint;
 	struct otlp_pusher pusher;
 	const char *address;
-	const char *headers[MAX_HEADERS + 1];
+	const char *headers[OPTION_MAX_TEXTS + 1];
 	pthread_t thread;
 	pthread_mutex_t lock;         /* for the next three */
 	pthread_cond_t has_changed;
@@ -117,12 +118,13 @@ static int push(struct delivery *delivery, const struct store_row *row, struct d
 
 	if (err == -ENOMEM)
 		return err;
-	if (err) /* a window that cannot be read now cannot be read later */
+	if (err) { /* a window that cannot be read now cannot be read later */
 		snprintf(answer.text, sizeof(answer.text), "it cannot be read");
-	else
+	} else {
 		err = otlp_push(&delivery->pusher, bytes.data, bytes.size, &answer);
-	if (err == -ENOMEM)
-		return err;
+		if (err)
+			return err;
+	}
 	if (answer.result == PUSH_DELIVERED || answer.result == PUSH_REFUSED)
 		return settle(delivery, row, &answer, diag);
 	delivery->nr_repeats += answer.may_be_repeated;
@@ -149,10 +151,10 @@ static bool deliver_one(struct delivery *delivery)
 	else if (err > 0)
 		err = push(delivery, &row, &diag) ?: 1;
 	if (err < 0) {
-		tell(delivery, *diag.text ? diag.text : strerror(-err));
+		tell(delivery, failure_text(&diag, err));
 		pause_longer(delivery, 0);
 	}
-	return err > 0 && !delivery->pause_ms && !delivery->stop;
+	return err > 0 && !delivery->pause_ms && !__atomic_load_n(&delivery->stop, __ATOMIC_RELAXED);
 }
 
 /* Waits for a new window, the end of a pause, or the end. False: it is over. */
@@ -187,23 +189,17 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* The thread blocks all signals; other threads handle them. */
 static int start_thread(struct delivery *delivery)
 {
-	sigset_t all, before;
+	HOLD_SIGNALS();
 	pthread_condattr_t attributes;
-	int err;
 
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&delivery->lock, NULL);
 	pthread_cond_init(&delivery->has_changed, &attributes);
 	pthread_condattr_destroy(&attributes);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&delivery->thread, NULL, run, delivery);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -err;
+	return -pthread_create(&delivery->thread, NULL, run, delivery);
 }
 
 static void delivery_free(struct delivery *delivery)
@@ -211,13 +207,6 @@ static void delivery_free(struct delivery *delivery)
 	store_close(delivery->store);
 	post_client_free(delivery->client);
 	free(delivery);
-}
-
-int delivery_check(const char *address, bool no_tls, struct diag *diag)
-{
-	struct otlp_endpoint endpoint;
-
-	return otlp_endpoint_parse(address, no_tls, &endpoint, diag);
 }
 
 int delivery_start(const struct delivery_options *options, struct diag *diag, struct delivery **ret_delivery)
@@ -228,10 +217,10 @@ int delivery_start(const struct delivery_options *options, struct diag *diag, st
 	if (!delivery)
 		return -ENOMEM;
 	delivery->address = options->address;
-	for (uint32_t i = 0; i < options->nr_headers && i < MAX_HEADERS; i++)
+	for (uint32_t i = 0; i < options->nr_headers; i++)
 		delivery->headers[i] = options->headers[i];
-	err = otlp_endpoint_parse(options->address, options->no_tls, &delivery->endpoint, diag) ?:
-	      store_open(options->store, STORE_DELIVER, diag, NULL, &delivery->store) ?:
+	delivery->endpoint = *options->endpoint;
+	err = store_open(options->store, STORE_DELIVER, diag, NULL, &delivery->store) ?:
 	      post_client_new(options->post, diag, &delivery->client);
 	delivery->pusher = (struct otlp_pusher){ .client = delivery->client,
 						 .endpoint = &delivery->endpoint,

@@ -7,19 +7,17 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "send/otlp_endpoint.h"
 #include "send/post.h"
 
-struct delivery_options { /* borrowed until delivery_end, but for `post` */
+struct delivery_options { /* borrowed until delivery_end, but for `endpoint` and `post` */
 	const char *store;             /* directory */
-	const char *address;           /* otlp_endpoint.h */
-	bool no_tls;
+	const char *address;           /* as it was given: the destination's name in the store */
+	const struct otlp_endpoint *endpoint;
 	const char *const *headers;
-	uint32_t nr_headers;
+	uint32_t nr_headers;           /* OPTION_MAX_TEXTS at most */
 	const struct post_options *post;
 };
-
-/* Can this be an address? 0 or -EINVAL. */
-MUST_CHECK int delivery_check(const char *address, bool no_tls, struct diag *diag);
 
 struct delivery;
 MUST_CHECK int delivery_start(const struct delivery_options *options, struct diag *diag, struct delivery **ret_delivery);

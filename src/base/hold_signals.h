@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hold_signals: blocks signals for this thread until the end of the scope; they are delivered then. The kernel does not load a BPF program
- * while a signal is pending for the thread (EAGAIN from the verifier), so with a timer every few milliseconds it never would. */
+ * while a signal is pending for the thread (EAGAIN from the verifier), so with a timer every few milliseconds it never would. A thread that
+ * is created meanwhile blocks them for its life; other threads handle them. */
 #pragma once
 #include <pthread.h>
 #include <signal.h>

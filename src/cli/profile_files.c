@@ -10,6 +10,7 @@
 
 #include "base/confine.h"
 #include "cli/output.h"
+#include "cli/session_end.h"
 #include "store/store.h"
 #include "store/store_path.h"
 
@@ -132,7 +133,7 @@ static int read_store(struct sonde_profile *profile, const char *path, const str
 	if (nr_damaged)
 		output_say("warning: %" PRIu32 " windows of the store are damaged and left out", nr_damaged);
 	if (err) /* the profile has no words for it */
-		output_say("%s", *diag.text ? diag.text : strerror(-err));
+		output_say("%s", failure_text(&diag, err));
 	return err;
 }
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/command.h"
 #include "cli/output.h"
+#include "cli/session_end.h"
 #include "cli/signals.h"
 
 
@@ -102,18 +102,6 @@ struct sonde_session_options recording_options(const struct recording *recording
 	};
 }
 
-/* Reports why the session failed; returns the exit code. */
-static int session_failed(const struct verb *verb, const struct sonde_session *session, int err)
-{
-	const char *text = session ? sonde_session_error(session) : NULL;
-	int code = session ? sonde_session_exit_code(session) : SONDE_EXIT_FAILED;
-
-	if (code == SONDE_EXIT_USAGE && text && *text)
-		return output_usage(verb, text);
-	output_say("%s", text && *text ? text : strerror(-err));
-	return code == SONDE_EXIT_REPORT || code == SONDE_EXIT_NO_SAMPLES ? SONDE_EXIT_FAILED : code;
-}
-
 static int add_outputs(const struct recording *recording, struct sonde_session *session)
 {
 	int err = 0;
@@ -177,19 +165,6 @@ static void print_header(const struct recording *recording, const struct recordi
 	buffer_done(&header);
 }
 
-/* A command's own failure is passed on; else the session's result. */
-static int report_code(const struct sonde_session *session)
-{
-	int status = 0, code = sonde_session_command_status(session, &status) ? command_exit_code(status) : 0;
-
-	return code ? code : sonde_session_exit_code(session);
-}
-
-static void stop(void *session)
-{
-	sonde_session_stop(session);
-}
-
 struct running { /* for the callbacks */
 	const struct recording *recording;
 	struct sonde_session *session;
@@ -244,7 +219,7 @@ static int take_profile(const struct verb *verb, const struct recording *recordi
 
 	if (err < 0)
 		return session_failed(verb, session, err);
-	signals_stop(stop, session);
+	signals_stop(session_stop, session);
 	print_warnings(session);
 	print_header(recording, words);
 	err = sonde_session_run(session);
@@ -258,7 +233,7 @@ static int take_profile(const struct verb *verb, const struct recording *recordi
 		return session_failed(verb, session, err);
 	if (sonde_session_exit_code(session) == SONDE_EXIT_NO_SAMPLES)
 		output_say("no samples: %s", words->no_samples);
-	return report_code(session);
+	return session_code(session);
 }
 
 int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_session_options *options,

@@ -3,28 +3,16 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <string.h>
+
+#include "base/library.h"
 
 /* The same library built with each of three TLS libraries, under Debian's names. */
 static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4", "libcurl-nss.so.4" };
 
-static int look_up(void *library, const char *name, void *to)
-{
-	void *function = dlsym(library, name);
-
-	if (!function)
-		return -ELIBBAD;
-	memcpy(to, &function, sizeof(function)); /* ISO C has no conversion between object and function pointers */
-	return 0;
-}
-
 int curl_api_load(struct curl_api *ret_api)
 {
 	struct curl_api api;
-	const struct {
-		const char *name;
-		void *to;
-	} functions[] = {
+	const struct library_function functions[] = {
 		{ "curl_global_init", &api.global_init },
 		{ "curl_easy_init", &api.easy_init },
 		{ "curl_easy_setopt", &api.easy_setopt },
@@ -48,10 +36,8 @@ int curl_api_load(struct curl_api *ret_api)
 		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		return -ELIBACC;
-	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
-		if (look_up(library, functions[i].name, functions[i].to))
-			return -ELIBBAD;
-	}
+	if (library_functions(library, functions, ARRAY_SIZE(functions)))
+		return -ELIBBAD;
 	*ret_api = api;
 	return 0;
 }

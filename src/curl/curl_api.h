@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* curl_api: the parts of libcurl that we use, loaded on demand. If linked, it and the thirty libraries it needs would slow each start of
- * the program. Numbers and layouts are of its ABI 4 (unchanged since 2006; curl/curl.h, curl/multi.h). One thread. */
+/* curl_api: the parts of libcurl that we use, loaded on demand (base/library.h): it needs thirty libraries. Numbers and layouts are of its
+ * ABI 4 (unchanged since 2006; curl/curl.h, curl/multi.h). One thread. */
 #pragma once
 #include <stddef.h>
 #include <time.h>

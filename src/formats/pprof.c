@@ -7,7 +7,7 @@
 
 #include "codec/protobuf.h"
 #include "formats/formats.h"
-#include "formats/gzip.h"
+#include "codec/gzip.h"
 #include "frames/frame_source.h"
 #include "frames/frame_text.h"
 #include "frames/inlines.h"
@@ -358,5 +358,5 @@ int write_pprof(const struct profile *profile, const struct export_options *opti
 	err = write_comments(&pprof);
 	if (!err)
 		err = pprof.message.err ? pprof.message.err : pprof.scratch.err;
-	return err ? err : gzip(pprof.message.data, pprof.message.size, buffer);
+	return err ? err : gzip(pprof.message.data, pprof.message.size, GZIP_FAST, buffer);
 }

@@ -107,6 +107,13 @@ void account_counts_add(struct account_counts *counts, const struct account_coun
 struct account_counts account_counts_since(struct account_counts *reported, const struct account_counts *now);
 /* Adds a warning. Control characters and invalid UTF-8 become '?'. */
 __attribute__((format(printf, 2, 3))) void account_note(struct account *account, const char *fmt, ...);
+/* Adds the notes of `more` from the `first`-th on, those that are not there yet. */
+void account_add_notes(struct account *account, const struct account *more, uint32_t first);
+/* The samples, or waits, that were recorded. */
+static inline uint64_t account_nr_recorded(const struct account *account)
+{
+	return account->has_waits ? account->waits.waits : account->recorded;
+}
 /* Adds `nr_processes` processes of this runtime. If there is no room for the runtime, the call is counted. Texts are cleaned as in notes
  * and cut to their room. */
 void account_runtime(struct account *account, const char *name, const char *version, uint32_t nr_processes);

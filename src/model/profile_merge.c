@@ -200,15 +200,6 @@ int profile_merge(struct profile *to, const struct profile *from)
 
 /* --- the account ---------------------------------------------------------------------------------------------------------------------- */
 
-static bool has_note(const struct account *account, const char *note)
-{
-	for (uint32_t i = 0; i < account->nr_notes; i++) {
-		if (!strcmp(account->notes[i], note))
-			return true;
-	}
-	return false;
-}
-
 /* A process runs through many windows: the most at a time, not their sum. */
 static void merge_runtime(struct account *account, const struct account_runtime *more)
 {
@@ -248,9 +239,6 @@ void account_merge(struct account *account, const struct account *more)
 	for (uint32_t i = 0; i < more->nr_runtimes; i++)
 		merge_runtime(account, &more->runtimes[i]);
 	account->nr_runtimes_refused += more->nr_runtimes_refused;
-	for (uint32_t i = 0; i < more->nr_notes; i++) {
-		if (!has_note(account, more->notes[i]))
-			account_note(account, "%s", more->notes[i]);
-	}
+	account_add_notes(account, more, 0);
 	account->nr_notes_refused += more->nr_notes_refused;
 }

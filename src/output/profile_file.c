@@ -213,6 +213,22 @@ static int import_path(struct sonde_profile *profile, const char *path, const st
 	return fd < 0 ? diag_errno(&profile->diag, errno, "%s", strerror(errno)) : import_fd(profile, fd, options);
 }
 
+/* Takes the options, and begins with an empty profile. */
+static int begin_reading(struct sonde_profile *profile, const struct sonde_read_options *options, struct sonde_read_options *ret_options)
+{
+	int err;
+
+	if (!profile)
+		return -EINVAL;
+	profile->diag.err = 0;
+	err = take_read_options(profile, options, ret_options);
+	if (err)
+		return err;
+	profile_file_forget(profile);
+	profile->profile = profile_new();
+	return 0;
+}
+
 static int end_reading(struct sonde_profile *profile, const char *name, int err)
 {
 	if (err) {
@@ -227,17 +243,9 @@ static int end_reading(struct sonde_profile *profile, const char *name, int err)
 int sonde_profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
 {
 	struct sonde_read_options known;
-	int err;
+	int err = begin_reading(profile, options, &known);
 
-	if (!profile)
-		return -EINVAL;
-	profile->diag.err = 0;
-	err = take_read_options(profile, options, &known);
-	if (err)
-		return err;
-	profile_file_forget(profile);
-	profile->profile = profile_new();
-	return end_reading(profile, path, profile->profile ? import_path(profile, path, &known) : -ENOMEM);
+	return err ? err : end_reading(profile, path, profile->profile ? import_path(profile, path, &known) : -ENOMEM);
 }
 
 /* Borrows the bytes; unpacking replaces them. */
@@ -253,18 +261,9 @@ int sonde_profile_read_bytes(struct sonde_profile *profile, const char *name, co
 			     const struct sonde_read_options *options)
 {
 	struct sonde_read_options known;
-	int err;
+	int err = begin_reading(profile, options, &known);
 
-	if (!profile)
-		return -EINVAL;
-	profile->diag.err = 0;
-	err = take_read_options(profile, options, &known);
-	if (err)
-		return err;
-	profile_file_forget(profile);
-	profile->profile = profile_new();
-	err = profile->profile ? import_memory(profile, bytes, size, &known) : -ENOMEM;
-	return end_reading(profile, name, err);
+	return err ? err : end_reading(profile, name, profile->profile ? import_memory(profile, bytes, size, &known) : -ENOMEM);
 }
 
 int sonde_profile_merge(struct sonde_profile *profile, const struct sonde_profile *more)

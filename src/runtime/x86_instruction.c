@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/reader.h"
+#include "elf/elf_file.h"
 
 #define REX_W 8
 #define REX_R 4
@@ -203,5 +204,15 @@ int x86_instruction_decode(const uint8_t *bytes, size_t size, struct x86_instruc
 		return -EBADMSG;
 	i.size_bytes = (uint8_t)(r.pos - bytes);
 	*ret_instruction = i;
+	return 0;
+}
+
+int x86_instruction_next(const struct elf_file *elf, uint64_t *at, struct x86_instruction *ret_instruction)
+{
+	uint8_t bytes[X86_MAX_BYTES];
+
+	if (elf_file_read_vaddr(elf, *at, bytes, sizeof(bytes)) || x86_instruction_decode(bytes, sizeof(bytes), ret_instruction))
+		return -ENOENT;
+	*at += ret_instruction->size_bytes;
 	return 0;
 }

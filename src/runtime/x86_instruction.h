@@ -14,6 +14,8 @@
 
 enum { X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11 };
 
+struct elf_file;
+
 struct x86_instruction {
 	uint16_t opcode;	 /* 0x0fXX for two-byte opcodes */
 	uint8_t size_bytes;
@@ -26,3 +28,5 @@ struct x86_instruction {
 
 /* 0; -EOPNOTSUPP: unknown instruction; -EBADMSG: it does not end within the bytes. */
 MUST_CHECK int x86_instruction_decode(const uint8_t *bytes, size_t size, struct x86_instruction *ret_instruction);
+/* Decodes the instruction at *at, an address as linked, and moves *at behind it. 0; -ENOENT: no bytes there, or not decoded. */
+MUST_CHECK int x86_instruction_next(const struct elf_file *elf, uint64_t *at, struct x86_instruction *ret_instruction);

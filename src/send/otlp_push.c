@@ -4,14 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "base/buffer.h"
 #include "base/plain_text.h"
+#include "codec/gzip.h"
 #include "codec/protobuf_read.h"
 
 #define FRAME_BYTES   5 /* of gRPC: 1 if compressed, length as 32 bits big-endian */
-#define GZIP_WINDOW   (15 + 16)
-#define MAX_HEADERS   32
+#define MAX_MESSAGE_BYTES ((size_t)1 << 30)
+#define MAX_HEADERS   80
 #define WORDS	      300 /* of the server, that are kept */
 
 /* Status codes of gRPC. */
@@ -21,34 +22,22 @@ enum { GRPC_OK, GRPC_CANCELLED, GRPC_UNKNOWN, GRPC_INVALID, GRPC_DEADLINE, GRPC_
 enum { RESPONSE_PARTIAL = 1 };
 enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE };
 
-/* Packs behind room for a frame. */
-static int pack(const void *bytes, size_t size, uint8_t **ret_packed, size_t *ret_size)
+/* The message as it is sent: for gRPC behind its frame. */
+static int pack(const void *bytes, size_t size, bool is_grpc, struct buffer *packed)
 {
-	CLEANUP(freep) uint8_t *packed = NULL;
-	z_stream stream = { 0 };
-	int code;
+	uint8_t *frame = is_grpc ? buffer_reserve(packed, FRAME_BYTES) : NULL;
+	int err;
 
-	if (size > UINT32_MAX / 2 || deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	stream.avail_out = (uInt)deflateBound(&stream, size);
-	packed = malloc(FRAME_BYTES + stream.avail_out);
-	stream.next_in = (Bytef *)(uintptr_t)bytes;
-	stream.avail_in = (uInt)size;
-	stream.next_out = packed ? packed + FRAME_BYTES : NULL;
-	code = packed ? deflate(&stream, Z_FINISH) : Z_MEM_ERROR;
-	*ret_size = stream.total_out;
-	deflateEnd(&stream);
-	if (code != Z_STREAM_END)
-		return -ENOMEM;
-	*ret_packed = MOVE(packed);
-	return 0;
-}
-
-static void write_frame(uint8_t *frame, size_t size)
-{
+	if (is_grpc && !frame)
+		return packed->err;
+	err = gzip(bytes, size, GZIP_SMALL, packed);
+	if (err || !is_grpc)
+		return err;
+	frame = (uint8_t *)packed->data; /* it may have moved */
 	frame[0] = 1;
 	for (int i = 0; i < 4; i++)
-		frame[1 + i] = (uint8_t)(size >> (24 - 8 * i));
+		frame[1 + i] = (uint8_t)((packed->size - FRAME_BYTES) >> (24 - 8 * i));
+	return 0;
 }
 
 /* --- answers -------------------------------------------------------------------------------------------------------------------------- */
@@ -193,26 +182,25 @@ static void fill_headers(const struct otlp_pusher *pusher, const char *headers[M
 
 int otlp_push(const struct otlp_pusher *pusher, const void *bytes, size_t size, struct push_answer *ret_answer)
 {
-	CLEANUP(freep) uint8_t *packed = NULL;
+	CLEANUP(buffer_done) struct buffer packed = BUFFER_INIT(MAX_MESSAGE_BYTES);
 	CLEANUP(freep) struct post_answer *answer = calloc(1, sizeof(*answer));
 	const char *headers[MAX_HEADERS];
-	size_t packed_size = 0, frame = pusher->endpoint->is_grpc ? FRAME_BYTES : 0;
-	struct post_request request = { .url = pusher->endpoint->url, .headers = headers, .is_http2 = frame, .stop = pusher->stop };
+	bool is_grpc = pusher->endpoint->is_grpc;
+	struct post_request request = { .url = pusher->endpoint->url, .headers = headers, .is_http2 = is_grpc, .stop = pusher->stop };
 	struct diag diag = { 0 };
-	int err = answer ? pack(bytes, size, &packed, &packed_size) : -ENOMEM;
+	int err = answer ? pack(bytes, size, is_grpc, &packed) : -ENOMEM;
 
 	*ret_answer = (struct push_answer){ 0 };
 	if (err)
 		return err;
-	write_frame(packed, packed_size);
 	fill_headers(pusher, headers);
-	request.body = packed + FRAME_BYTES - frame;
-	request.size = ret_answer->nr_bytes = packed_size + frame;
+	request.body = packed.data;
+	request.size = ret_answer->nr_bytes = packed.size;
 	err = post_send(pusher->client, &request, answer, &diag);
 	if (err == -ENOMEM)
 		return err;
 	if (!err) {
-		otlp_judge(answer, pusher->endpoint->is_grpc, ret_answer);
+		otlp_judge(answer, is_grpc, ret_answer);
 		return 0;
 	}
 	ret_answer->result = err == -ECANCELED ? PUSH_STOPPED : PUSH_LATER;

@@ -27,7 +27,7 @@ struct push_answer {
 struct otlp_pusher {
 	struct post_client *client;             /* borrowed */
 	const struct otlp_endpoint *endpoint;   /* borrowed */
-	const char *const *headers;             /* the user's, "name: value"; NULL ends; borrowed */
+	const char *const *headers;             /* the user's, "name: value", up to 64; NULL ends; borrowed */
 	const volatile bool *stop;              /* as in struct post_request */
 };
 

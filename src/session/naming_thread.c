@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/hold_signals.h"
 
 #define CACHE_BYTES ((size_t)8 << 20) /* of names */
 #define NOW_NS 1u /* long past */
@@ -99,16 +99,11 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* The thread blocks all signals; other threads handle them. */
 static int start(struct naming_thread *thread)
 {
-	sigset_t all, before;
-	int err;
+	HOLD_SIGNALS();
+	int err = pthread_create(&thread->thread, NULL, run, thread);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread->thread, NULL, run, thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	thread->is_started = !err;
 	return -err;
 }

@@ -40,7 +40,7 @@ static int receive(void *arg, const struct profile *profile, const struct output
 					   .number = window->number,
 					   .start_unix_ns = window->start_unix_ns,
 					   .duration_ns = account->duration_ns,
-					   .nr_samples = account->has_waits ? account->waits.waits : account->recorded };
+					   .nr_samples = account_nr_recorded(account) };
 
 	return session->options.profile(session->options.arg, &info, bytes->data, bytes->size);
 }

@@ -50,25 +50,13 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 
 /* --- window after window -------------------------------------------------------------------------------------------------------------- */
 
-static bool has_note(const struct account *account, const char *note)
-{
-	for (uint32_t i = 0; i < account->nr_notes; i++) {
-		if (!strcmp(account->notes[i], note))
-			return true;
-	}
-	return false;
-}
-
 /* For a window that was printed: keeps the notes made while it was resolved, for the report at the end. */
 static void take_notes(struct sonde_session *session, struct named_window *named)
 {
 	const struct account *account = named->profile ? profile_account_of(named->profile) : &named->window->account,
 			     *before = &named->window->account;
 
-	for (uint32_t i = before->nr_notes; i < account->nr_notes; i++) {
-		if (!has_note(&session->account, account->notes[i]))
-			account_note(&session->account, "%s", account->notes[i]);
-	}
+	account_add_notes(&session->account, account, before->nr_notes);
 	session->account.nr_notes_refused += account->nr_notes_refused - before->nr_notes_refused;
 	profile_free(named->profile);
 }
@@ -99,8 +87,7 @@ static void take(struct sonde_session *session, struct named_window *named)
 		profile_free(session->profile);
 		session->profile = named->profile;
 		session->nr_reported_notes = 0;
-		info.nr_samples = profile_account_of(named->profile)->has_waits ? profile_account_of(named->profile)->waits.waits
-										: profile_account_of(named->profile)->recorded;
+		info.nr_samples = account_nr_recorded(profile_account_of(named->profile));
 	}
 	window_free(named->window);
 	if (named->err == -EPIPE || (named->err && session->measurement->prints_windows)) /* -EPIPE: the reader of the reports has ended */

@@ -4,16 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sqlite3.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <zstd.h>
 
+#include "store/sqlite_api.h"
+
 #define BUSY_MS 5000 /* another handle's transaction is one window long */
 
 struct store {
+	struct sqlite_api sqlite;
 	sqlite3 *db;
 	int lock_fd; /* -1: not the owner */
 };
@@ -48,32 +50,41 @@ static int errno_of(int code)
 
 static int fail(struct store *store, int code, struct diag *diag)
 {
-	return diag_errno(diag, errno_of(code), "the store: %s", sqlite3_errmsg(store->db));
+	return diag_errno(diag, errno_of(code), "the store: %s", store->sqlite.errmsg(store->db));
 }
 
-static void statement_freep(sqlite3_stmt **statement)
+struct statement {
+	const struct sqlite_api *sqlite;
+	sqlite3_stmt *handle;
+};
+
+static void statement_done(struct statement *statement)
 {
-	sqlite3_finalize(*statement);
+	if (statement->handle)
+		statement->sqlite->finalize(statement->handle);
 }
 
 static int run(struct store *store, const char *sql, struct diag *diag)
 {
-	int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+	int code = store->sqlite.exec(store->db, sql, NULL, NULL, NULL);
 
 	return code == SQLITE_OK ? 0 : fail(store, code, diag);
 }
 
-static int prepare(struct store *store, const char *sql, struct diag *diag, sqlite3_stmt **ret_statement)
+static int prepare(struct store *store, const char *sql, struct diag *diag, struct statement *statement)
 {
-	int code = sqlite3_prepare_v2(store->db, sql, -1, ret_statement, NULL);
+	int code;
+
+	statement->sqlite = &store->sqlite;
+	code = store->sqlite.prepare_v2(store->db, sql, -1, &statement->handle, NULL);
 
 	return code == SQLITE_OK ? 0 : fail(store, code, diag);
 }
 
 /* 1: a row; 0: the end. */
-static int step(struct store *store, sqlite3_stmt *statement, struct diag *diag)
+static int step(struct store *store, const struct statement *statement, struct diag *diag)
 {
-	int code = sqlite3_step(statement);
+	int code = store->sqlite.step(statement->handle);
 
 	return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : fail(store, code, diag);
 }
@@ -123,13 +134,13 @@ static int lock(struct store *store, const char *directory, struct diag *diag)
 
 static int check(struct store *store, struct diag *diag)
 {
-	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	CLEANUP(statement_done) struct statement statement = { 0 };
 	int err = prepare(store, "PRAGMA quick_check(1)", diag, &statement);
 
-	err = err ? err : step(store, statement, diag);
+	err = err ? err : step(store, &statement, diag);
 	if (err < 0)
 		return err;
-	if (!err || strcmp((const char *)sqlite3_column_text(statement, 0) ?: "", "ok"))
+	if (!err || strcmp((const char *)store->sqlite.column_text(statement.handle, 0) ?: "", "ok"))
 		return diag_errno(diag, EUCLEAN, "the store is corrupt");
 	return 0;
 }
@@ -148,8 +159,8 @@ static int open_db(struct store *store, const char *path, enum store_mode mode)
 	if (asprintf(&log, "%s-wal", path) < 0 || asprintf(&uri, "file:%s?immutable=1", path) < 0)
 		return SQLITE_NOMEM;
 	if (mode == STORE_READ && access(log, F_OK) && !strpbrk(path, "?#%"))
-		return sqlite3_open_v2(uri, &store->db, flags[mode] | SQLITE_OPEN_URI, NULL);
-	return sqlite3_open_v2(path, &store->db, flags[mode], NULL);
+		return store->sqlite.open_v2(uri, &store->db, flags[mode] | SQLITE_OPEN_URI, NULL);
+	return store->sqlite.open_v2(path, &store->db, flags[mode], NULL);
 }
 
 static int connect_db(struct store *store, const char *path, enum store_mode mode, struct diag *diag)
@@ -158,7 +169,7 @@ static int connect_db(struct store *store, const char *path, enum store_mode mod
 
 	if (code != SQLITE_OK)
 		return fail(store, code, diag);
-	sqlite3_busy_timeout(store->db, BUSY_MS);
+	store->sqlite.busy_timeout(store->db, BUSY_MS);
 	/* the last one reads the file */
 	err = run(store, "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA schema_version", diag);
 	if (!err && mode != STORE_READ)
@@ -188,7 +199,8 @@ void store_close(struct store *store)
 {
 	if (!store)
 		return;
-	sqlite3_close(store->db);
+	if (store->db)
+		store->sqlite.close(store->db);
 	closep(&store->lock_fd);
 	free(store);
 }
@@ -203,6 +215,9 @@ int store_open(const char *directory, enum store_mode mode, struct diag *diag, c
 	if (!store)
 		return -ENOMEM;
 	store->lock_fd = -1;
+	err = sqlite_api_load(&store->sqlite, diag);
+	if (err)
+		return err;
 	if (asprintf(&path, "%s/profiles.db", directory) < 0)
 		return -ENOMEM;
 	if (mode == STORE_OWN && mkdir(directory, 0700) < 0 && errno != EEXIST)
@@ -212,7 +227,7 @@ int store_open(const char *directory, enum store_mode mode, struct diag *diag, c
 		return err;
 	err = connect_db(store, path, mode, &first);
 	if (err == -EUCLEAN && mode == STORE_OWN) {
-		sqlite3_close(MOVE(store->db));
+		store->sqlite.close(MOVE(store->db));
 		err = move_aside(path, diag, &aside);
 		err = err ? err : connect_db(store, path, mode, diag);
 	} else if (err) {
@@ -242,7 +257,7 @@ static int pack(const struct store_row *row, struct diag *diag, void **ret_packe
 
 int store_add(struct store *store, const struct store_row *row, struct diag *diag)
 {
-	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	CLEANUP(statement_done) struct statement statement = { 0 };
 	CLEANUP(freep) void *packed = NULL;
 	size_t size = 0;
 	int err;
@@ -255,40 +270,40 @@ int store_add(struct store *store, const struct store_row *row, struct diag *dia
 			      &statement);
 	if (err)
 		return err;
-	sqlite3_bind_blob(statement, 1, row->profile_id, sizeof(row->profile_id), SQLITE_STATIC);
-	sqlite3_bind_text(statement, 2, row->type, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(statement, 3, clamp(row->start_ns));
-	sqlite3_bind_int64(statement, 4, clamp(row->end_ns));
-	sqlite3_bind_blob64(statement, 5, packed, size, SQLITE_STATIC);
-	return step(store, statement, diag);
+	store->sqlite.bind_blob(statement.handle, 1, row->profile_id, sizeof(row->profile_id), SQLITE_STATIC);
+	store->sqlite.bind_text(statement.handle, 2, row->type, -1, SQLITE_STATIC);
+	store->sqlite.bind_int64(statement.handle, 3, clamp(row->start_ns));
+	store->sqlite.bind_int64(statement.handle, 4, clamp(row->end_ns));
+	store->sqlite.bind_blob64(statement.handle, 5, packed, size, SQLITE_STATIC);
+	return step(store, &statement, diag);
 }
 
 static int find_cut(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag, sqlite3_int64 *ret_id)
 {
-	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	CLEANUP(statement_done) struct statement statement = { 0 };
 	int err = prepare(store, "SELECT max(coalesce((SELECT max(id) FROM window WHERE end_ns < ?), 0), coalesce((SELECT max(id) FROM"
 		" (SELECT id, sum(length(body)) OVER (ORDER BY id DESC) AS held FROM window) WHERE held > ?), 0))", diag, &statement);
 
 	if (err)
 		return err;
-	sqlite3_bind_int64(statement, 1, clamp(oldest_ns));
-	sqlite3_bind_int64(statement, 2, clamp(max_bytes));
-	err = step(store, statement, diag);
+	store->sqlite.bind_int64(statement.handle, 1, clamp(oldest_ns));
+	store->sqlite.bind_int64(statement.handle, 2, clamp(max_bytes));
+	err = step(store, &statement, diag);
 	if (err < 0)
 		return err;
-	*ret_id = sqlite3_column_int64(statement, 0);
+	*ret_id = store->sqlite.column_int64(statement.handle, 0);
 	return 0;
 }
 
 static int run_with_id(struct store *store, const char *sql, sqlite3_int64 id, struct diag *diag)
 {
-	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	CLEANUP(statement_done) struct statement statement = { 0 };
 	int err = prepare(store, sql, diag, &statement);
 
 	if (err)
 		return err;
-	sqlite3_bind_int64(statement, 1, id);
-	return step(store, statement, diag);
+	store->sqlite.bind_int64(statement.handle, 1, id);
+	return step(store, &statement, diag);
 }
 
 int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag)
@@ -307,7 +322,7 @@ int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, str
 	if (!err)
 		err = run(store, "COMMIT", diag);
 	if (err)
-		sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL); /* fails where SQLite has rolled back by itself */
+		store->sqlite.exec(store->db, "ROLLBACK", NULL, NULL, NULL); /* fails where SQLite has rolled back by itself */
 	return err;
 }
 
@@ -335,23 +350,25 @@ static int unpack(const void *packed, size_t size, struct diag *diag, struct sto
 #define ROW_COLUMNS "id, profile_id, type, start_ns, end_ns, body"
 
 /* Takes the row that the statement finds. */
-static int take_row(struct store *store, sqlite3_stmt *statement, struct diag *diag, struct store_row *ret_row)
+static int take_row(struct store *store, const struct statement *statement, struct diag *diag, struct store_row *ret_row)
 {
 	CLEANUP(store_row_done) struct store_row row = { 0 };
+	size_t size;
 	int err;
 
 	*ret_row = (struct store_row){ 0 };
 	err = step(store, statement, diag);
 	if (err <= 0)
 		return err;
-	row.id = ret_row->id = (uint64_t)sqlite3_column_int64(statement, 0);
-	if (sqlite3_column_bytes(statement, 1) != STORE_PROFILE_ID_BYTES)
+	row.id = ret_row->id = (uint64_t)store->sqlite.column_int64(statement->handle, 0);
+	if (store->sqlite.column_bytes(statement->handle, 1) != STORE_PROFILE_ID_BYTES)
 		return diag_errno(diag, EUCLEAN, "the store has a row that sonde did not write");
-	memcpy(row.profile_id, sqlite3_column_blob(statement, 1), STORE_PROFILE_ID_BYTES);
-	row.start_ns = (uint64_t)sqlite3_column_int64(statement, 3);
-	row.end_ns = (uint64_t)sqlite3_column_int64(statement, 4);
-	row.type = strdup((const char *)sqlite3_column_text(statement, 2) ?: "");
-	err = row.type ? unpack(sqlite3_column_blob(statement, 5), (size_t)sqlite3_column_bytes(statement, 5), diag, &row) : -ENOMEM;
+	memcpy(row.profile_id, store->sqlite.column_blob(statement->handle, 1), STORE_PROFILE_ID_BYTES);
+	row.start_ns = (uint64_t)store->sqlite.column_int64(statement->handle, 3);
+	row.end_ns = (uint64_t)store->sqlite.column_int64(statement->handle, 4);
+	row.type = strdup((const char *)store->sqlite.column_text(statement->handle, 2) ?: "");
+	size = (size_t)store->sqlite.column_bytes(statement->handle, 5);
+	err = row.type ? unpack(store->sqlite.column_blob(statement->handle, 5), size, diag, &row) : -ENOMEM;
 	if (err)
 		return err;
 	*ret_row = row;
@@ -361,28 +378,28 @@ static int take_row(struct store *store, sqlite3_stmt *statement, struct diag *d
 
 int store_next(struct store *store, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag, struct store_row *ret_row)
 {
-	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	CLEANUP(statement_done) struct statement statement = { 0 };
 	int err = prepare(store, "SELECT " ROW_COLUMNS " FROM window WHERE id > ? AND end_ns > ? AND start_ns < ? ORDER BY id LIMIT 1",
 			  diag, &statement);
 
 	if (err)
 		return err;
-	sqlite3_bind_int64(statement, 1, clamp(after_id));
-	sqlite3_bind_int64(statement, 2, clamp(from_ns));
-	sqlite3_bind_int64(statement, 3, clamp(to_ns));
-	return take_row(store, statement, diag, ret_row);
+	store->sqlite.bind_int64(statement.handle, 1, clamp(after_id));
+	store->sqlite.bind_int64(statement.handle, 2, clamp(from_ns));
+	store->sqlite.bind_int64(statement.handle, 3, clamp(to_ns));
+	return take_row(store, &statement, diag, ret_row);
 }
 
 static int run_for(struct store *store, const char *sql, const char *destination, uint64_t id, struct diag *diag)
 {
-	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	CLEANUP(statement_done) struct statement statement = { 0 };
 	int err = prepare(store, sql, diag, &statement);
 
 	if (err)
 		return err;
-	sqlite3_bind_text(statement, 1, destination, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(statement, 2, clamp(id));
-	return step(store, statement, diag);
+	store->sqlite.bind_text(statement.handle, 1, destination, -1, SQLITE_STATIC);
+	store->sqlite.bind_int64(statement.handle, 2, clamp(id));
+	return step(store, &statement, diag);
 }
 
 int store_mark_delivered(struct store *store, const char *destination, uint64_t id, struct diag *diag)
@@ -393,29 +410,29 @@ int store_mark_delivered(struct store *store, const char *destination, uint64_t 
 
 int store_next_undelivered(struct store *store, const char *destination, struct diag *diag, struct store_row *ret_row)
 {
-	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	CLEANUP(statement_done) struct statement statement = { 0 };
 	int err = store_mark_delivered(store, destination, 0, diag);
 
 	err = err ? err : prepare(store, "SELECT " ROW_COLUMNS " FROM window WHERE id > (SELECT delivered FROM destination WHERE name = ?)"
 		" ORDER BY id LIMIT 1", diag, &statement);
 	if (err)
 		return err;
-	sqlite3_bind_text(statement, 1, destination, -1, SQLITE_STATIC);
-	return take_row(store, statement, diag, ret_row);
+	store->sqlite.bind_text(statement.handle, 1, destination, -1, SQLITE_STATIC);
+	return take_row(store, &statement, diag, ret_row);
 }
 
 static int read_number(struct store *store, const char *sql, const char *destination, struct diag *diag, uint64_t *ret_nr)
 {
-	CLEANUP(statement_freep) sqlite3_stmt *statement = NULL;
+	CLEANUP(statement_done) struct statement statement = { 0 };
 	int err = prepare(store, sql, diag, &statement);
 
 	if (err)
 		return err;
-	sqlite3_bind_text(statement, 1, destination, -1, SQLITE_STATIC);
-	err = step(store, statement, diag);
+	store->sqlite.bind_text(statement.handle, 1, destination, -1, SQLITE_STATIC);
+	err = step(store, &statement, diag);
 	if (err < 0)
 		return err;
-	*ret_nr = err ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
+	*ret_nr = err ? (uint64_t)store->sqlite.column_int64(statement.handle, 0) : 0;
 	return 0;
 }
 

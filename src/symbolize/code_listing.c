@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "base/number.h"
 #include "symbolize/debug_file.h"
 #include "symbols/symbols.h"
@@ -51,23 +52,17 @@ static int load(struct capstone_api *ret_api, struct diag *diag)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	struct capstone_api api;
-	const struct {
-		const char *name;
-		void *to;
-	} functions[] = {
+	const char *missing;
+	const struct library_function functions[] = {
 		{ "cs_open", &api.open },     { "cs_close", &api.close }, { "cs_option", &api.option },
 		{ "cs_malloc", &api.malloc }, { "cs_free", &api.free },	  { "cs_disasm_iter", &api.disasm_iter },
 	};
 
 	if (!library)
 		return diag_errno(diag, ELIBACC, "%s is not installed", LIBRARY);
-	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
-		void *function = dlsym(library, functions[i].name);
-
-		if (!function)
-			return diag_errno(diag, ELIBACC, "%s has no %s", LIBRARY, functions[i].name);
-		memcpy(functions[i].to, &function, sizeof(function)); /* ISO C has no conversion between the two */
-	}
+	missing = library_functions(library, functions, ARRAY_SIZE(functions));
+	if (missing)
+		return diag_errno(diag, ELIBACC, "%s has no %s", LIBRARY, missing);
 	*ret_api = api;
 	return 0;
 }

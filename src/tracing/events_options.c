@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/command.h"
 #include "cli/output.h"
+#include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
 
@@ -133,35 +134,14 @@ static void print_header(void *arg)
 
 static int failed(const struct verb *verb, const struct sonde_session *session, int err)
 {
-	const char *text = session ? sonde_session_error(session) : NULL;
-	int code = session ? sonde_session_exit_code(session) : SONDE_EXIT_FAILED;
-
-	if (err == -EPIPE)
-		return SONDE_EXIT_FAILED; /* already reported */
-	if (code == SONDE_EXIT_USAGE && text && *text)
-		return output_usage(verb, text);
-	output_say("%s", text && *text ? text : strerror(-err));
-	return code;
-}
-
-static void stop(void *session)
-{
-	sonde_session_stop(session);
-}
-
-/* A command's own failure is passed on; else the session's result. */
-static int report_code(const struct sonde_session *session)
-{
-	int status = 0, code = sonde_session_command_status(session, &status) ? command_exit_code(status) : 0;
-
-	return code ? code : sonde_session_exit_code(session);
+	return err == -EPIPE ? SONDE_EXIT_FAILED : session_failed(verb, session, err); /* -EPIPE: already reported */
 }
 
 static int measure(const struct verb *verb, struct sonde_session *session, const char *nothing)
 {
 	int err;
 
-	signals_stop(stop, session);
+	signals_stop(session_stop, session);
 	err = sonde_session_run(session);
 	signals_report();
 	if (err)
@@ -169,7 +149,7 @@ static int measure(const struct verb *verb, struct sonde_session *session, const
 	output_talk(sonde_session_account(session));
 	if (sonde_session_exit_code(session) == SONDE_EXIT_NO_SAMPLES)
 		output_say("%s", nothing);
-	return report_code(session);
+	return session_code(session);
 }
 
 int events_run(const struct verb *verb, const struct events_options *options, const struct sonde_session_options *session_options,

@@ -9,6 +9,7 @@
 #include "cli/option_rows.h"
 #include "cli/output.h"
 #include "cli/profile_files.h"
+#include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/target_options.h"
 #include "cli/verbs.h"
@@ -202,20 +203,7 @@ static struct sonde_session_options to_options(const struct runq_arguments *argu
 
 static int failed(const struct sonde_session *session, int err)
 {
-	const char *text = session ? sonde_session_error(session) : NULL;
-	int code = session ? sonde_session_exit_code(session) : SONDE_EXIT_FAILED;
-
-	if (err == -EPIPE)
-		return SONDE_EXIT_FAILED; /* already reported */
-	if (code == SONDE_EXIT_USAGE && text && *text)
-		return output_usage(&runq_verb, text);
-	output_say("%s", text && *text ? text : strerror(-err));
-	return code;
-}
-
-static void stop(void *session)
-{
-	sonde_session_stop(session);
+	return err == -EPIPE ? SONDE_EXIT_FAILED : session_failed(&runq_verb, session, err); /* -EPIPE: already reported */
 }
 
 static int add_outputs(const struct runq_arguments *arguments, struct sonde_session *session)
@@ -236,7 +224,7 @@ static int measure(const struct runq_arguments *arguments, struct sonde_session 
 
 	if (err)
 		return failed(session, err);
-	signals_stop(stop, session);
+	signals_stop(session_stop, session);
 	err = sonde_session_run(session);
 	signals_report();
 	if (!err)

@@ -32,7 +32,7 @@ chain=$!
 wait_for Sampling /beside.err
 step limited_beside /setpriv --bounding-set=-sys_resource /sonde profile -f -p $chain 1
 step limited_beside_doctor /setpriv --bounding-set=-sys_resource /sonde doctor
-kill -INT $!
+kill $!
 wait $!
 kill $chain
 /syscalls 200 > /syscalls.out &

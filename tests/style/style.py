@@ -104,7 +104,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "heap", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
 	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"dwarf", "audit"},
-	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "formats", "import", "perfdata", "store", "send"},
+	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "codec", "import", "perfdata", "store"},
 	r"sqlite3\.h": {"store"},
 	r"yaml\.h": {"agent"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},

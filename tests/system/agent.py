@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import SONDE, Background, Program, check, check_equal, fresh_folder, load_json, need_bpf, run, run_tests, scratch, skip, sonde, test # noqa: E402
+from harness import SONDE, Background, Program, check, check_equal, converted, fresh_folder, need_bpf, nr_samples, run, run_tests, scratch, skip, sonde, test # noqa: E402
 
 NS = 10**9
 
@@ -28,17 +28,6 @@ def stored(folder):
 		return connection.execute("SELECT start_ns, end_ns FROM window ORDER BY id").fetchall()
 
 
-def merged(path):
-	"""The profile that convert makes of a store."""
-	to = scratch("merged.json")
-	sonde("convert", path, to, want=0)
-	return load_json(to)
-
-
-def samples_of(report, pid=None):
-	return sum(int(sample["values"][0]) for sample in report["samples"] if pid in (None, sample["pid"]))
-
-
 def counts(text):
 	"""(stored, lost) of the last line."""
 	return tuple(int(number) for number in re.search(r"stored: (\d+) windows in .*; lost: (\d+)", text).groups())
@@ -52,16 +41,16 @@ def the_store_holds_what_was_sampled():
 		chain = next(iter(program.chains.values()))
 		result = running.finish()
 	rows = stored(folder)
-	report = merged(folder)
+	report = converted(folder)
 	windows, samples = map(int, re.search(r"total: (\d+) windows, (\d+) samples", result.err).groups())
 	check_equal((len(rows), counts(result.err)), (windows, (windows, 0)), "windows, and those that are stored and lost")
-	check_equal((samples_of(report), int(report["account"]["recorded"])), (samples, samples), "samples, and the account's")
+	check_equal((nr_samples(report), int(report["account"]["recorded"])), (samples, samples), "samples, and the account's")
 	check_equal(int(report["account"]["duration_ns"]), sum(end - start for start, end in rows), "duration")
 	names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
 	of_program = [sample for sample in report["samples"] if sample["pid"] == program.pid]
 	wrong = [sample for sample in of_program if [names[frame] for frame in report["stacks"][sample["user_stack"]]][::-1][-len(chain):] != chain]
 	check(of_program and not wrong, lambda: "%d of the program's %d stacks are not %s" % (len(wrong), len(of_program), chain))
-	check(0.5 < samples_of(report, program.pid) / (97 * 6) < 1.1, lambda: "%d samples of the program in 6 s at 97 Hz" % samples_of(report, program.pid))
+	check(0.5 < nr_samples(report, program.pid) / (97 * 6) < 1.1, lambda: "%d samples of the program in 6 s at 97 Hz" % nr_samples(report, program.pid))
 	for file in os.listdir(folder):
 		check_equal(stat.S_IMODE(os.stat(os.path.join(folder, file)).st_mode) & 0o077, 0, "others' rights to " + file)
 
@@ -79,12 +68,12 @@ def a_time_of_the_store():
 	for start, end in rows:
 		by_hand[0] += start < (rows[2][0] // NS + 1) * NS
 		by_hand[1] += end > (rows[2][0] // NS + 1) * NS
-	both = [merged("%s@%s" % (folder, times)) for times in ("..%s" % border, border)]
+	both = [converted("%s@%s" % (folder, times)) for times in ("..%s" % border, border)]
 	for report, nr in zip(both, by_hand):
 		check(abs(int(report["account"]["duration_ns"]) - nr * NS) < NS, lambda: "%s ns of %d windows" % (report["account"]["duration_ns"], nr)) # pylint: disable=cell-var-from-loop
 	result = sonde("diff", "%s@..%s" % (folder, border), "%s@%s" % (folder, border), want=0)
 	check("of samples" in result.out, lambda: str(result))
-	check_equal(samples_of(merged(folder + "@-1h")), samples_of(merged(folder)), "samples of the last hour")
+	check_equal(nr_samples(converted(folder + "@-1h")), nr_samples(converted(folder)), "samples of the last hour")
 	for times, want in ("@-1x", "is no time"), ("@yesterday", "is no time"), ("@-1m..-2m", "ends before it begins"), ("@-99999999999999999999s", "is no time"), ("@2020-01-01..2020-01-02", "no window"):
 		result = sonde("show", folder + times, want=1)
 		check(want in result.err, lambda: str(result)) # pylint: disable=cell-var-from-loop
@@ -100,7 +89,7 @@ def sigterm_stores_the_last_window():
 			running.send(signo)
 			result = running.finish()
 		check_equal((result.code, counts(result.err)), (0, (1, 0)), "exit, windows stored and lost")
-		check(samples_of(merged(folder), program.pid) > 50, lambda: "the program has %d samples" % samples_of(merged(folder), program.pid)) # pylint: disable=cell-var-from-loop
+		check(nr_samples(converted(folder), program.pid) > 50, lambda: "the program has %d samples" % nr_samples(converted(folder), program.pid)) # pylint: disable=cell-var-from-loop
 
 
 @test
@@ -122,7 +111,7 @@ def kill_at_any_moment():
 		check(len(rows) - before >= whole - 1, lambda: "%d windows of %.1f s" % (len(rows) - before, ended - began)) # pylint: disable=cell-var-from-loop
 		before = len(rows)
 	check(before >= 3, lambda: "%d windows in all" % before)
-	check_equal(int(merged(folder)["account"]["duration_ns"]), sum(end - start for start, end in stored(folder)), "duration")
+	check_equal(int(converted(folder)["account"]["duration_ns"]), sum(end - start for start, end in stored(folder)), "duration")
 
 
 @test
@@ -253,7 +242,7 @@ def the_unit_has_the_rights_that_it_needs():
 		allowed = ",".join("+" + right for right in rights if right not in less)
 		with Program("chain") as program:
 			result = run(["setpriv", "--bounding-set", "-all," + allowed, "--no-new-privs", SONDE, "agent", "--store", folder, "--window", 1, "-F", 97, 3])
-			report = merged(folder)
+			report = converted(folder)
 			names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
 			known = [sample for sample in report["samples"] if sample["pid"] == program.pid and "main" in [names[frame] for frame in report["stacks"][sample["user_stack"]]]]
 		refused = [line for line in result.err.splitlines() if "refused" in line or "not permitted" in line]

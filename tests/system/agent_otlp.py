@@ -18,7 +18,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, fresh_folder, load_json, need_bpf, run_tests, scratch, skip, sonde, test # noqa: E402
+from harness import Background, Program, check, check_equal, converted, fresh_folder, load_json, need_bpf, nr_samples, run_tests, scratch, skip, sonde, test # noqa: E402
 
 # --- doubles of a collector ----------------------------------------------------------------------------------------------------
 
@@ -152,12 +152,6 @@ class GrpcCollector(Collector):
 
 # --- what arrived --------------------------------------------------------------------------------------------------------------
 
-def samples_in(path):
-	to = scratch("arrived.json")
-	sonde("convert", "--from", "otlp", path, to, want=0)
-	return sum(int(sample["values"][0]) for sample in load_json(to)["samples"])
-
-
 def arrived(collector):
 	"""Samples of all messages, each counted once; checks that they came in order."""
 	total, times = 0, []
@@ -165,7 +159,7 @@ def arrived(collector):
 		path = scratch("message-%d" % number)
 		with open(path, "wb") as file:
 			file.write(message)
-		total += samples_in(path)
+		total += nr_samples(converted("--from", "otlp", path))
 		times.append(int(load_json(scratch("arrived.json"))["account"]["start_unix_ns"]))
 	check_equal(times, sorted(times), "start times of the messages in their order")
 	return total
@@ -175,12 +169,6 @@ def counts(text):
 	"""The numbers of the line on delivery, by name."""
 	line = re.search(r"delivered to \S+: (.*)", text).group(1)
 	return dict([(name.strip(), int(number)) for number, name in re.findall(r"(\d+) (profiles|bytes)", line)] + [(name.strip(), int(number)) for name, number in re.findall(r"([a-z ]+): (\d+)", line)])
-
-
-def stored_samples(folder):
-	to = scratch("stored.json")
-	sonde("convert", folder, to, want=0)
-	return sum(int(sample["values"][0]) for sample in load_json(to)["samples"])
 
 
 def agent(folder, address, *args, **kwargs):
@@ -195,7 +183,7 @@ def http_with_faults():
 		with agent(folder, "http://" + collector.address, "--otlp-header", "x-scope: me", 9) as running:
 			result = running.finish()
 	got = counts(result.err)
-	check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and stored ones")
+	check_equal(arrived(collector), nr_samples(converted(folder)), "samples that arrived, and stored ones")
 	check_equal((got["waiting"], got["refused"], got["rejected in part"]), (0, 0, 3), "waiting, refused, rejected")
 	check(got["tried again"] in (3, 4), lambda: "tried again: %d" % got["tried again"]) # libcurl itself tries again what failed on a connection that was kept
 	check_equal(got["profiles"], len(collector.taken), "profiles")
@@ -226,7 +214,7 @@ def grpc_with_faults():
 		with agent(folder, collector.address, 8) as running:
 			result = running.finish()
 	got = counts(result.err)
-	check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and stored ones")
+	check_equal(arrived(collector), nr_samples(converted(folder)), "samples that arrived, and stored ones")
 	check_equal((got["waiting"], got["refused"], got["tried again"]), (0, 0, 3), "waiting, refused, tried again")
 	for words in "gRPC status 14: not yet", "gRPC status 8: slow down", "gRPC status 16: who?":
 		check(words in result.err, lambda: "no %r in %s" % (words, result)) # pylint: disable=cell-var-from-loop
@@ -257,7 +245,7 @@ def a_collector_that_is_away():
 				with agent(folder, address, seconds) as running:
 					result = running.finish()
 				check_equal(counts(result.err)["waiting"], 0, "waiting")
-			check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and stored ones")
+			check_equal(arrived(collector), nr_samples(converted(folder)), "samples that arrived, and stored ones")
 			check_equal(len({message for _, message in collector.taken}), len(collector.taken), "messages, and different ones")
 
 
@@ -275,7 +263,7 @@ def a_damaged_window():
 		result = running.finish()
 		got = counts(result.err)
 		check_equal((got["refused"], got["waiting"], result.err.count("its row in the store is damaged")), (2, 0, 2), "refused, waiting, and messages")
-		check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and readable ones")
+		check_equal(arrived(collector), nr_samples(converted(folder)), "samples that arrived, and readable ones")
 	result = sonde("show", folder, want=0)
 	check("2 windows of the store are damaged" in result.err, lambda: str(result))
 
@@ -316,7 +304,7 @@ def tls():
 		with agent(folder, address, "--otlp-ca", certificate, 2) as running:
 			result = running.finish()
 		check_equal(counts(result.err)["waiting"], 0, "waiting")
-		check_equal(arrived(collector), stored_samples(folder), "samples that arrived, and stored ones")
+		check_equal(arrived(collector), nr_samples(converted(folder)), "samples that arrived, and stored ones")
 
 
 @test

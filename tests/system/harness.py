@@ -161,6 +161,18 @@ def load_json(path):
 		return json.load(file)
 
 
+def converted(*args):
+	"""What `sonde convert` makes of a profile: the JSON report."""
+	to = scratch("converted.json")
+	sonde("convert", *args, to, want=0)
+	return load_json(to)
+
+
+def nr_samples(report, pid=None):
+	"""In a JSON report: of all processes, or of one."""
+	return sum(int(sample["values"][0]) for sample in report["samples"] if pid in (None, sample["pid"]))
+
+
 def record(verb, *args, want=0, **kwargs):
 	"""Runs sonde as sonde() does, with a JSON report in scratch space. Returns the report, and how sonde ended."""
 	path = scratch("%s.json" % verb)

@@ -24,7 +24,7 @@
 
 #include "runtime/beam/beam_private.h"
 #include "runtime/libc_facts.h"
-#include "host_tables.h"
+#include "stopped_child.h"
 #include "runtimes/beam.h"
 
 #define MAX_FRAMES 64
@@ -39,11 +39,10 @@ struct shown {
 
 static struct shown expected[MAX_FRAMES], got[MAX_FRAMES];
 static uint32_t nr_expected, nr_got;
-static pid_t child, scheduler;
+static pid_t scheduler;
 static struct walk w;
 static __u64 frames[SONDE_MAX_USER_FRAMES];
 static struct runtime_walk r;
-static uint32_t nr_reads;
 static char folder[64];
 
 /* --- the program ---------------------------------------------------------------------------------------------------------------------- */
@@ -121,26 +120,6 @@ static void start_child(const char *scenario, const char *const *options)
 	fclose(in);
 	scheduler = find_scheduler();
 }
-
-static void stop_child(void)
-{
-	kill(child, SIGKILL);
-	for (int status; waitpid(-1, &status, __WALL) > 0 || errno == EINTR;)
-		;
-}
-
-static long read_child(void *to, __u32 size, __u64 from)
-{
-	nr_reads++;
-	return host_read_process(child, to, size, from);
-}
-
-static int read_memory(void *arg, uint64_t from, void *to, size_t size)
-{
-	return read_child(to, (__u32)size, from) ? -EFAULT : 0;
-}
-
-static const struct runtime_memory memory = { .read = read_memory };
 
 /* --- tables of what is mapped there --------------------------------------------------------------------------------------------------- */
 

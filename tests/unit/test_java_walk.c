@@ -27,7 +27,7 @@
 #include "runtime/java/java_names.h"
 #include "runtime/java/java_vm.h"
 #include "runtime/runtime.h"
-#include "host_tables.h"
+#include "stopped_child.h"
 #include "runtimes/java.h"
 
 #define MAX_THREADS 16
@@ -50,11 +50,9 @@ struct expected {
 
 static struct expected expected[MAX_THREADS];
 static uint32_t nr_expected;
-static pid_t child;
 static struct walk w;
 static __u64 frames[SONDE_MAX_USER_FRAMES];
 static struct runtime_walk r;
-static uint32_t nr_reads;
 static char folder[256]; /* with the classes and the library */
 
 /* --- the program ---------------------------------------------------------------------------------------------------------------------- */
@@ -128,26 +126,6 @@ static void start_child(const char *root, const char *java, const char *const *o
 	read_expected(in, nr_threads);
 	fclose(in);
 }
-
-static void stop_child(void)
-{
-	kill(child, SIGKILL);
-	for (int status; waitpid(-1, &status, __WALL) > 0 || errno == EINTR;)
-		;
-}
-
-static long read_child(void *to, __u32 size, __u64 from)
-{
-	nr_reads++;
-	return host_read_process(child, to, size, from);
-}
-
-static int read_memory(void *arg, uint64_t from, void *to, size_t size)
-{
-	return read_child(to, (__u32)size, from) ? -EFAULT : 0;
-}
-
-static const struct runtime_memory memory = { .read = read_memory };
 
 /* --- tables of what is mapped there --------------------------------------------------------------------------------------------------- */
 

@@ -27,7 +27,7 @@
 #include "runtime/libc_facts.h"
 #include "runtime/python/python_layout.h"
 #include "runtime/runtime.h"
-#include "host_tables.h"
+#include "stopped_child.h"
 #include "runtimes/python.h"
 
 #define MAX_THREADS 32
@@ -124,11 +124,9 @@ struct expected {
 
 static struct expected expected[MAX_THREADS];
 static uint32_t nr_expected;
-static pid_t child;
 static struct walk w;
 static __u64 frames[SONDE_MAX_USER_FRAMES];
 static struct runtime_walk r;
-static uint32_t nr_reads;
 
 /* --- the program ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -170,24 +168,6 @@ static void start_child(const char *root, const char *python)
 	assert_true(nr_expected > 10);
 }
 
-static void stop_child(void)
-{
-	kill(child, SIGKILL);
-	for (int status; waitpid(-1, &status, __WALL) > 0 || errno == EINTR;)
-		;
-}
-
-static long read_child(void *to, __u32 size, __u64 from)
-{
-	nr_reads++;
-	return host_read_process(child, to, size, from);
-}
-
-static int read_memory(void *arg, uint64_t from, void *to, size_t size)
-{
-	return read_child(to, (__u32)size, from) ? -EFAULT : 0;
-}
-
 /* --- tables of what is mapped there --------------------------------------------------------------------------------------------------- */
 
 static struct host_tables tables;
@@ -219,7 +199,7 @@ static void load_tables(void)
 	host_read = read_child;
 	assert_string_equal(image.reason, "");
 	assert_true(image.is_supported);
-	if (runtime_python.place(&image, load_bias, &libc, &(struct runtime_memory){ read_memory, NULL }, diag, &python))
+	if (runtime_python.place(&image, load_bias, &libc, &memory, diag, &python))
 		fail_msg("place: %s", diag->text);
 }
 

@@ -23,7 +23,7 @@ static const struct beam_row rows[] = {
 
 const struct beam_row *beam_row_of(uint32_t release)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (rows[i].release == release)
 			return &rows[i];
 	}
@@ -46,16 +46,6 @@ static int find(const struct elf_file *elf, const char *name, uint64_t *ret_vadd
 	return err;
 }
 
-static int next(const struct elf_file *elf, uint64_t *at, struct x86_instruction *ret_instruction)
-{
-	uint8_t bytes[X86_MAX_BYTES];
-
-	if (elf_file_read_vaddr(elf, *at, bytes, sizeof(bytes)) || x86_instruction_decode(bytes, sizeof(bytes), ret_instruction))
-		return -ENOENT;
-	*at += ret_instruction->size_bytes;
-	return 0;
-}
-
 /* find_range (beam_ranges.c), which erts_lookup_function_info calls first: it reads the_active_code_index, and takes r[]'s address. */
 static int find_ranges(const struct elf_file *elf, uint64_t at, uint64_t active_index, uint64_t *ret_ranges)
 {
@@ -63,7 +53,7 @@ static int find_ranges(const struct elf_file *elf, uint64_t at, uint64_t active_
 	uint64_t ranges = 0;
 	bool has_index = false;
 
-	for (int nr = 0; nr < MAX_INSTRUCTIONS && !next(elf, &at, &i); nr++) {
+	for (int nr = 0; nr < MAX_INSTRUCTIONS && !x86_instruction_next(elf, &at, &i); nr++) {
 		if (i.opcode == LEA && i.base == X86_RIP && !ranges)
 			ranges = at + (uint64_t)i.displacement;
 		else if (i.opcode == MOV_R_RM && i.base == X86_RIP)
@@ -83,7 +73,7 @@ static int check_row(const struct elf_file *elf, uint64_t at, const struct beam_
 	struct x86_instruction i;
 	uint64_t called = 0;
 
-	for (int nr = 0; nr < MAX_INSTRUCTIONS && !next(elf, &at, &i); nr++) {
+	for (int nr = 0; nr < MAX_INSTRUCTIONS && !x86_instruction_next(elf, &at, &i); nr++) {
 		if (i.opcode == CALL && !called)
 			called = at + (uint64_t)i.immediate;
 		has_functions |= i.opcode == LEA && i.base != X86_RSP && i.displacement == row->functions;

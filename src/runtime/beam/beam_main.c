@@ -27,11 +27,8 @@ int beam_main_find(const struct elf_file *elf, uint64_t elf_vaddr, struct beam_n
 	struct x86_instruction i;
 
 	for (int nr = 0; nr < MAX_INSTRUCTIONS; nr++) {
-		uint8_t bytes[X86_MAX_BYTES];
-
-		if (elf_file_read_vaddr(elf, elf_vaddr, bytes, sizeof(bytes)) || x86_instruction_decode(bytes, sizeof(bytes), &i))
+		if (x86_instruction_next(elf, &elf_vaddr, &i))
 			return -ENOENT;
-		elf_vaddr += i.size_bytes;
 		if (i.opcode == MOV_R_RM && i.has_modrm && i.base == X86_RIP)
 			assembler = elf_vaddr + (uint64_t)i.displacement;
 		else if (i.opcode == LEA && i.reg == X86_RDI && i.base != X86_RIP && i.base != X86_RSP)

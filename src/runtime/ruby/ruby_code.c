@@ -37,17 +37,6 @@ static int begin(const struct elf_file *elf, const char *name, struct code *ret_
 	return 0;
 }
 
-static int next(struct code *code, struct x86_instruction *ret_instruction)
-{
-	uint8_t bytes[X86_MAX_BYTES];
-
-	if (elf_file_read_vaddr(code->elf, code->at, bytes, sizeof(bytes)) ||
-	    x86_instruction_decode(bytes, sizeof(bytes), ret_instruction))
-		return -ENOENT;
-	code->at += ret_instruction->size_bytes;
-	return 0;
-}
-
 static bool is_in_file(const struct x86_instruction *instruction)
 {
 	return instruction->has_modrm && instruction->base == X86_RIP;
@@ -62,7 +51,7 @@ int ruby_symbols_find(const struct elf_file *elf, struct ruby_naming *ret_naming
 	*ret_naming = (struct ruby_naming){ 0 };
 	if (begin(elf, "rb_id2str", &code))
 		return -ENOENT;
-	for (int nr = 0; nr < MAX_INSTRUCTIONS && !next(&code, &i); nr++) {
+	for (int nr = 0; nr < MAX_INSTRUCTIONS && !x86_instruction_next(code.elf, &code.at, &i); nr++) {
 		uint64_t at = code.at + (uint64_t)i.displacement;
 		bool is_limit = i.opcode == CMP_RAX_IMM32 || (i.opcode == ARITHMETIC_IMM32 && i.reg == CMP_BY_MODRM);
 
@@ -91,7 +80,7 @@ int ruby_root_find(const struct elf_file *elf, struct sonde_tls *ret_root)
 		return 0;
 	if (begin(elf, "rb_thread_current", &code))
 		return -ENOENT;
-	for (int nr = 0; nr < MAX_INSTRUCTIONS && !next(&code, &i); nr++) {
+	for (int nr = 0; nr < MAX_INSTRUCTIONS && !x86_instruction_next(code.elf, &code.at, &i); nr++) {
 		if (i.opcode == LEA && is_in_file(&i) && i.reg == X86_RDI)
 			got = code.at + (uint64_t)i.displacement;
 		else if (i.opcode == CALL)

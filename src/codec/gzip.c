@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/gzip.h"
+#include "codec/gzip.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -33,12 +33,12 @@ static int deflate_all(z_stream *stream, size_t size, struct buffer *buffer)
 	return 0;
 }
 
-int gzip(const void *bytes, size_t size, struct buffer *buffer)
+int gzip(const void *bytes, size_t size, int level, struct buffer *buffer)
 {
 	z_stream stream = { .next_in = (z_const Bytef *)bytes };
 	int err;
 
-	if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&stream, level, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	err = deflate_all(&stream, size, buffer);
 	deflateEnd(&stream);
