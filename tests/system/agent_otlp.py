@@ -18,7 +18,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, converted, fresh_folder, load_json, need_bpf, nr_samples, run_tests, scratch, skip, sonde, test # noqa: E402
+from harness import Background, Program, check, check_equal, converted, fresh_folder, need_bpf, nr_samples, run_tests, scratch, skip, sonde, test # noqa: E402
 
 # --- doubles of a collector ----------------------------------------------------------------------------------------------------
 
@@ -159,8 +159,9 @@ def arrived(collector):
 		path = scratch("message-%d" % number)
 		with open(path, "wb") as file:
 			file.write(message)
-		total += nr_samples(converted("--from", "otlp", path))
-		times.append(int(load_json(scratch("arrived.json"))["account"]["start_unix_ns"]))
+		report = converted("--from", "otlp", path)
+		total += nr_samples(report)
+		times.append(int(report["account"]["start_unix_ns"]))
 	check_equal(times, sorted(times), "start times of the messages in their order")
 	return total
 
