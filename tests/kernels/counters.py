@@ -43,7 +43,7 @@ def cross(name, sources, *options):
 	compiler = find_tool("aarch64-linux-gnu-gcc") or skip("no aarch64-linux-gnu-gcc")
 	target = scratch(name + "-arm64")
 	folders = ["-I" + os.path.join(ROOT, folder) for folder in ("src", "include", "bpf")]
-	result = run([compiler, "-static", "-O1", "-std=gnu17", "-fms-extensions", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", *folders, *sources, *options, "-o", target, "-lm", "-lpthread"], timeout=240)
+	result = run([compiler, "-static", "-O1", "-ffunction-sections", "-Wl,--gc-sections", "-std=gnu17", "-fms-extensions", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", *folders, *sources, *options, "-o", target, "-lm", "-lpthread"], timeout=240)
 	check(result.code == 0, lambda: str(result))
 	return target
 

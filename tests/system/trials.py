@@ -2,6 +2,7 @@
 """Checks what tests/programs/trial.c reports of tests/programs/hits.c."""
 import os
 import re
+from collections import Counter
 
 from harness import check, entry_error, parse_folded
 
