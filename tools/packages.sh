@@ -70,6 +70,7 @@ test_packages() {
 	python3-pip pip3
 	python3-greenlet
 	python3-gevent
+	python3-grpcio
 	ca-certificates
 	chromium chromium
 	qemu-system-x86 qemu-system-x86_64

@@ -2,7 +2,10 @@
 /* sonde agent: profiles the whole machine all the time, into a local store. docs/internals/agent.md */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sonde/sonde.h>
 
@@ -15,12 +18,14 @@
 #include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
+#include "skywalking/sky_client.h"
 #include "store/store_path.h"
 
 #define MAX_FREQ_HZ	 10000
 #define MAX_WARNINGS	 100
 #define REQUEST_S	 30
 #define MAX_WINDOW_S	 3600
+#define MAX_SKYWALKING_S 240 /* the server forgets processes after five minutes */
 #define MAX_CONFIG_BYTES 65536
 #define MIN_STORE_BYTES ((uint64_t)1 << 20)
 
@@ -29,6 +34,9 @@ struct agent_arguments {
 	const char *store, *store_max_age, *config;
 	const char *otlp, *otlp_ca, *otlp_cert, *otlp_key;
 	struct option_texts otlp_headers;
+	const char *skywalking, *skywalking_authentication, *skywalking_ca, *skywalking_cert, *skywalking_key, *skywalking_period;
+	const char *skywalking_layer, *skywalking_service, *skywalking_instance, *skywalking_process;
+	uint64_t skywalking_heartbeat_s, skywalking_check_s, skywalking_flush_s;
 	bool disable_tls;
 	bool print_config;
 };
@@ -109,6 +117,83 @@ static const struct option_spec options[] = {
 	  .values = OPTION_VALUES_FILE,
 	  .help = "its key (PEM)" },
 	{ .name = "disable-tls", .kind = OPTION_FLAG, FIELD(disable_tls), .help = "HOST:PORT without a scheme is gRPC without TLS" },
+	{ .group = "SkyWalking",
+	  .name = "skywalking",
+	  .metavar = "ADDRESS",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking),
+	  .help = "report this machine's processes to an OAP server of Apache SkyWalking, and profile what its tasks ask for: "
+		  "grpc://HOST:PORT, grpcs://, or HOST:PORT as above; port 11800" },
+	{ .name = "skywalking-period",
+	  .metavar = "TIME",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_period),
+	  .help = "ON_CPU tasks: a sample for so much time of a CPU, a millisecond or more: 9ms, 1500us, 2s; 9ms" },
+	{ .name = "skywalking-authentication",
+	  .metavar = "TOKEN",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_authentication),
+	  .help = "the server's token. In the environment other users do not see it" },
+	{ .name = "skywalking-ca",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_ca),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "trust these authorities (PEM) instead of the system's" },
+	{ .name = "skywalking-cert",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_cert),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "our certificate (PEM), for a server that asks for one" },
+	{ .name = "skywalking-key",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_key),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "its key (PEM)" },
+	{ .name = "skywalking-layer",
+	  .metavar = "LAYER",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_layer),
+	  .help = "the layer of the services, one that the server knows: OS_LINUX, K8S_SERVICE, GENERAL, MESH; OS_LINUX" },
+	{ .name = "skywalking-service",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_service),
+	  .help = "a process's service, of {service}, {executable}, {container}, {pod}, {unit}, {host}, {pid}; {service}, which is "
+		  "OTEL_SERVICE_NAME, unit, container or executable" },
+	{ .name = "skywalking-instance",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_instance),
+	  .help = "its instance, likewise; {host}" },
+	{ .name = "skywalking-process",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_process),
+	  .help = "its name, likewise: unique in its instance; {executable}-{pid}" },
+	{ .name = "skywalking-heartbeat",
+	  .metavar = "SECONDS",
+	  .kind = OPTION_NUMBER,
+	  FIELD(skywalking_heartbeat_s),
+	  .min = 1,
+	  .max = MAX_SKYWALKING_S,
+	  .help = "report processes, those that are as old, so often; 20" },
+	{ .name = "skywalking-check",
+	  .metavar = "SECONDS",
+	  .kind = OPTION_NUMBER,
+	  FIELD(skywalking_check_s),
+	  .min = 1,
+	  .max = MAX_SKYWALKING_S,
+	  .help = "ask for tasks so often; 10" },
+	{ .name = "skywalking-flush",
+	  .metavar = "SECONDS",
+	  .kind = OPTION_NUMBER,
+	  FIELD(skywalking_flush_s),
+	  .min = 1,
+	  .max = MAX_SKYWALKING_S,
+	  .help = "send what a task sampled so often; 5" },
 	{ .group = "Settings",
 	  .name = "config",
 	  .metavar = "FILE",
@@ -123,6 +208,7 @@ static const struct option_spec options[] = {
 static const struct verb_example examples[] = {
 	{ "sonde agent", "at 19 Hertz, a profile each 10 seconds, into /var/lib/sonde" },
 	{ "sonde agent --otlp http://collector:4318", "and to a collector" },
+	{ "sonde agent --skywalking oap:11800 --disable-tls", "and tasks of SkyWalking" },
 	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
 	{ "sonde diff /var/lib/sonde@-2h..-1h /var/lib/sonde@-1h", "that hour and the one before" },
 	{ "sonde convert /var/lib/sonde@2026-11-26T03:00..2026-11-26T03:10 night.html", "ten minutes of a night as a page" },
@@ -228,14 +314,34 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 /* What of the settings needs more than to be stored. */
 struct agent_settings {
 	uint64_t max_age_ns;
-	struct otlp_endpoint endpoint; /* with --otlp */
+	struct endpoint otlp, skywalking; /* where they are given */
+	char host[HOST_NAME_MAX + 1];
+	struct sky_names names;
 };
+
+static int parse_names(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
+{
+	if (gethostname(settings->host, sizeof(settings->host)))
+		snprintf(settings->host, sizeof(settings->host), "unknown");
+	settings->names = (struct sky_names){ .layer = arguments->skywalking_layer,
+					      .service = arguments->skywalking_service,
+					      .instance = arguments->skywalking_instance,
+					      .process = arguments->skywalking_process,
+					      .host = settings->host };
+	return sky_names_check(&settings->names, diag);
+}
 
 static int parse_settings(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
 {
+	int err = 0;
+
 	if (store_duration_parse(arguments->store_max_age, &ret_settings->max_age_ns) || !ret_settings->max_age_ns)
 		return diag_errno(diag, EINVAL, "store-max-age is a duration such as 12h or 7d, not '%.40s'", arguments->store_max_age);
-	return arguments->otlp ? otlp_endpoint_parse(arguments->otlp, arguments->disable_tls, &ret_settings->endpoint, diag) : 0;
+	if (arguments->otlp)
+		err = endpoint_parse(arguments->otlp, arguments->disable_tls, &endpoint_otlp, &ret_settings->otlp, diag);
+	if (!err && arguments->skywalking)
+		err = endpoint_parse(arguments->skywalking, arguments->disable_tls, &endpoint_skywalking, &ret_settings->skywalking, diag);
+	return err ? err : parse_names(arguments, ret_settings, diag);
 }
 
 static int start_delivery(const struct agent_arguments *arguments, const struct agent_settings *settings, struct delivery **ret_delivery)
@@ -246,7 +352,7 @@ static int start_delivery(const struct agent_arguments *arguments, const struct 
 					    .timeout_s = REQUEST_S };
 	const struct delivery_options of_delivery = { .store = arguments->store,
 						      .address = arguments->otlp,
-						      .endpoint = &settings->endpoint,
+						      .endpoint = &settings->otlp,
 						      .headers = arguments->otlp_headers.texts,
 						      .nr_headers = arguments->otlp_headers.nr,
 						      .post = &files };
@@ -258,14 +364,41 @@ static int start_delivery(const struct agent_arguments *arguments, const struct 
 	return err;
 }
 
+static int start_skywalking(const struct agent_arguments *arguments, const struct agent_settings *settings, struct sky_client **ret_client)
+{
+	const struct post_options files = { .authorities = arguments->skywalking_ca,
+					    .certificate = arguments->skywalking_cert,
+					    .key = arguments->skywalking_key,
+					    .timeout_s = REQUEST_S };
+	const struct sky_options options = { .address = arguments->skywalking,
+					     .endpoint = &settings->skywalking,
+					     .post = &files,
+					     .authentication = arguments->skywalking_authentication,
+					     .period = arguments->skywalking_period,
+					     .names = settings->names,
+					     .heartbeat_ns = arguments->skywalking_heartbeat_s * NS_PER_S,
+					     .check_ns = arguments->skywalking_check_s * NS_PER_S,
+					     .flush_ns = arguments->skywalking_flush_s * NS_PER_S };
+	struct diag diag = { 0 };
+	int err = arguments->skywalking ? sky_client_start(&options, &diag, ret_client) : 0;
+
+	if (err)
+		output_say("%s", failure_text(&diag, err));
+	return err;
+}
+
 static int start(const struct agent_arguments *arguments, const struct agent_settings *settings, const char *command_line)
 {
+	struct sky_client *skywalking = NULL;
 	struct agent agent = { .windows = { .type = "cpu", .max_age_ns = settings->max_age_ns, .max_bytes = arguments->store_max_bytes } };
 	int code;
 
 	if (open_store(arguments, &agent.windows))
 		return SONDE_EXIT_FAILED;
-	code = start_delivery(arguments, settings, &agent.delivery) ? SONDE_EXIT_FAILED : run(arguments, command_line, &agent);
+	code = start_delivery(arguments, settings, &agent.delivery) || start_skywalking(arguments, settings, &skywalking) ?
+		       SONDE_EXIT_FAILED :
+		       run(arguments, command_line, &agent);
+	sky_client_end(skywalking);
 	delivery_end(agent.delivery);
 	signals_done();
 	sonde_session_free(agent.session);
@@ -288,6 +421,14 @@ static const struct agent_arguments defaults = {
 	.store = "/var/lib/sonde",
 	.store_max_age = "7d",
 	.store_max_bytes = UINT64_C(1) << 30,
+	.skywalking_period = "9ms",
+	.skywalking_layer = "OS_LINUX",
+	.skywalking_service = "{service}",
+	.skywalking_instance = "{host}",
+	.skywalking_process = "{executable}-{pid}",
+	.skywalking_heartbeat_s = 20,
+	.skywalking_check_s = 10,
+	.skywalking_flush_s = 5,
 };
 
 static int agent_run(void *all, const char *command_line)

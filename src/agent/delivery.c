@@ -26,7 +26,7 @@
 struct delivery {
 	struct store *store;          /* the thread's own handle */
 	struct post_client *client;
-	struct otlp_endpoint endpoint;
+	struct endpoint endpoint;
 	struct otlp_pusher pusher;
 	const char *address;
 	const char *headers[OPTION_MAX_TEXTS + 1];

@@ -7,13 +7,13 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "send/otlp_endpoint.h"
+#include "send/endpoint.h"
 #include "send/post.h"
 
 struct delivery_options { /* borrowed until delivery_end, but for `endpoint` and `post` */
 	const char *store;             /* directory */
 	const char *address;           /* as it was given: the destination's name in the store */
-	const struct otlp_endpoint *endpoint;
+	const struct endpoint *endpoint;
 	const char *const *headers;
 	uint32_t nr_headers;           /* OPTION_MAX_TEXTS at most */
 	const struct post_options *post;

@@ -9,15 +9,12 @@
 #include "base/plain_text.h"
 #include "codec/gzip.h"
 #include "codec/protobuf_read.h"
+#include "send/grpc.h"
 
-#define FRAME_BYTES   5 /* of gRPC: 1 if compressed, length as 32 bits big-endian */
 #define MAX_MESSAGE_BYTES ((size_t)1 << 30)
 #define MAX_HEADERS   80
 #define WORDS	      300 /* of the server, that are kept */
 
-/* Status codes of gRPC. */
-enum { GRPC_OK, GRPC_CANCELLED, GRPC_UNKNOWN, GRPC_INVALID, GRPC_DEADLINE, GRPC_DENIED = 7, GRPC_EXHAUSTED, GRPC_FAILED, GRPC_ABORTED,
-       GRPC_RANGE, GRPC_UNIMPLEMENTED, GRPC_INTERNAL, GRPC_UNAVAILABLE, GRPC_DATA_LOSS, GRPC_UNAUTHENTICATED };
 /* ExportProfilesServiceResponse. */
 enum { RESPONSE_PARTIAL = 1 };
 enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE };
@@ -25,19 +22,12 @@ enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE };
 /* The message as it is sent: for gRPC behind its frame. */
 static int pack(const void *bytes, size_t size, bool is_grpc, struct buffer *packed)
 {
-	uint8_t *frame = is_grpc ? buffer_reserve(packed, FRAME_BYTES) : NULL;
-	int err;
+	size_t opened = is_grpc ? grpc_open(packed) : 0;
+	int err = gzip(bytes, size, GZIP_SMALL, packed);
 
-	if (is_grpc && !frame)
-		return packed->err;
-	err = gzip(bytes, size, GZIP_SMALL, packed);
-	if (err || !is_grpc)
-		return err;
-	frame = (uint8_t *)packed->data; /* it may have moved */
-	frame[0] = 1;
-	for (int i = 0; i < 4; i++)
-		frame[1 + i] = (uint8_t)((packed->size - FRAME_BYTES) >> (24 - 8 * i));
-	return 0;
+	if (!err && is_grpc)
+		grpc_close(packed, opened, true);
+	return err;
 }
 
 /* --- answers -------------------------------------------------------------------------------------------------------------------------- */
@@ -71,9 +61,8 @@ static void read_partial(struct reader message, struct push_answer *answer)
 }
 
 /* Whatever the body is, the status says that the message was taken. */
-static void read_response(const void *bytes, size_t size, struct push_answer *answer)
+static void read_response(struct reader message, struct push_answer *answer)
 {
-	struct reader message = reader_of(bytes, size);
 	struct protobuf_field field;
 
 	while (protobuf_next(&message, &field)) {
@@ -118,15 +107,14 @@ static void judge_grpc(const struct post_answer *answer, struct push_answer *ret
 	static const char wrong_version[] = "; it may be of another version: profiles are sent as of opentelemetry-proto 1.10";
 	size_t length;
 
-	if (answer->status != 200 || answer->grpc_status == POST_NO_GRPC_STATUS) {
+	if (!grpc_is_answer(answer)) {
 		ret_answer->result = PUSH_LATER;
 		say(ret_answer, "no gRPC there", strlen("no gRPC there"), "HTTP", answer->status);
 		return;
 	}
 	ret_answer->result = grpc_result(answer);
 	if (ret_answer->result == PUSH_DELIVERED) {
-		if (answer->size > FRAME_BYTES && !answer->body[0])
-			read_response(answer->body + FRAME_BYTES, answer->size - FRAME_BYTES, ret_answer);
+		read_response(grpc_message(answer), ret_answer);
 		return;
 	}
 	say(ret_answer, answer->grpc_message, strlen(answer->grpc_message), "gRPC status", answer->grpc_status);
@@ -144,7 +132,7 @@ static void judge_http(const struct post_answer *answer, struct push_answer *ret
 
 	if (answer->status / 100 == 2) {
 		ret_answer->result = PUSH_DELIVERED;
-		read_response(answer->body, answer->size, ret_answer);
+		read_response(reader_of(answer->body, answer->size), ret_answer);
 		return;
 	}
 	ret_answer->result = PUSH_LATER;
@@ -166,37 +154,43 @@ void otlp_judge(const struct post_answer *answer, bool is_grpc, struct push_answ
 
 /* --- sending -------------------------------------------------------------------------------------------------------------------------- */
 
-static void fill_headers(const struct otlp_pusher *pusher, const char *headers[MAX_HEADERS])
+static int send_http(const struct otlp_pusher *pusher, const struct buffer *packed, struct post_answer *answer, struct diag *diag)
 {
-	static const char *const of_grpc[] = { "content-type: application/grpc+proto", "te: trailers", "grpc-encoding: gzip", "expect:",
-					       NULL };
-	static const char *const of_http[] = { "content-type: application/x-protobuf", "content-encoding: gzip", "expect:", NULL };
-	uint32_t nr = 0;
+	const char *headers[MAX_HEADERS] = { "content-type: application/x-protobuf", "content-encoding: gzip", "expect:" };
+	struct post_request request = { .url = pusher->endpoint->url,
+					.headers = headers,
+					.body = packed->data,
+					.size = packed->size,
+					.stop = pusher->stop };
+	uint32_t nr = 3;
 
-	for (const char *const *header = pusher->endpoint->is_grpc ? of_grpc : of_http; *header; header++)
-		headers[nr++] = *header;
 	for (const char *const *header = pusher->headers; *header && nr < MAX_HEADERS - 1; header++)
 		headers[nr++] = *header;
-	headers[nr] = NULL;
+	return post_send(pusher->client, &request, answer, diag);
+}
+
+static int send_grpc(const struct otlp_pusher *pusher, const struct buffer *packed, struct post_answer *answer, struct diag *diag)
+{
+	const struct grpc_call call = {
+		.url = pusher->endpoint->url, .headers = pusher->headers, .body = packed, .stop = pusher->stop, .is_packed = true
+	};
+
+	return grpc_send(pusher->client, &call, answer, diag);
 }
 
 int otlp_push(const struct otlp_pusher *pusher, const void *bytes, size_t size, struct push_answer *ret_answer)
 {
 	CLEANUP(buffer_done) struct buffer packed = BUFFER_INIT(MAX_MESSAGE_BYTES);
 	CLEANUP(freep) struct post_answer *answer = calloc(1, sizeof(*answer));
-	const char *headers[MAX_HEADERS];
 	bool is_grpc = pusher->endpoint->is_grpc;
-	struct post_request request = { .url = pusher->endpoint->url, .headers = headers, .is_http2 = is_grpc, .stop = pusher->stop };
 	struct diag diag = { 0 };
 	int err = answer ? pack(bytes, size, is_grpc, &packed) : -ENOMEM;
 
 	*ret_answer = (struct push_answer){ 0 };
 	if (err)
 		return err;
-	fill_headers(pusher, headers);
-	request.body = packed.data;
-	request.size = ret_answer->nr_bytes = packed.size;
-	err = post_send(pusher->client, &request, answer, &diag);
+	ret_answer->nr_bytes = packed.size;
+	err = is_grpc ? send_grpc(pusher, &packed, answer, &diag) : send_http(pusher, &packed, answer, &diag);
 	if (err == -ENOMEM)
 		return err;
 	if (!err) {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "send/otlp_endpoint.h"
+#include "send/endpoint.h"
 #include "send/post.h"
 
 enum push_result {
@@ -26,7 +26,7 @@ struct push_answer {
 
 struct otlp_pusher {
 	struct post_client *client;             /* borrowed */
-	const struct otlp_endpoint *endpoint;   /* borrowed */
+	const struct endpoint *endpoint;   /* borrowed */
 	const char *const *headers;             /* the user's, "name: value", up to 64; NULL ends; borrowed */
 	const volatile bool *stop;              /* as in struct post_request */
 };

@@ -100,7 +100,8 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"doctor": {"sonde", "base", "codec", "cli"},
 	"tracing": {"sonde", "base", "cli"},
 	"allocs": {"sonde", "base", "cli"},
-	"agent": {"sonde", "base", "store", "send", "cli"},
+	"skywalking": {"sonde", "base", "identity", "codec", "send", "cli"},
+	"agent": {"sonde", "base", "store", "send", "cli", "skywalking"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "heap", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "send/otlp_endpoint.h"
+#include "send/endpoint.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define HTTP_PATH "/v1development/profiles"
-#define GRPC_PATH "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
-#define HTTP_PORT ":4318"
-#define GRPC_PORT ":4317"
+const struct endpoint_kind endpoint_otlp = {
+	.grpc_port = ":4317",
+	.grpc_path = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+	.http_port = ":4318",
+	.http_path = "/v1development/profiles",
+};
+const struct endpoint_kind endpoint_skywalking = { .grpc_port = ":11800", .grpc_path = "" };
 
 static const struct scheme {
 	const char *text;
@@ -43,7 +46,7 @@ static bool has_port(const char *text, size_t length)
 	return memchr(from, ':', length - (size_t)(from - text));
 }
 
-int otlp_endpoint_parse(const char *text, bool no_tls, struct otlp_endpoint *ret_endpoint, struct diag *diag)
+int endpoint_parse(const char *text, bool no_tls, const struct endpoint_kind *kind, struct endpoint *ret_endpoint, struct diag *diag)
 {
 	struct scheme scheme = { "", true, false };
 	const char *host = text, *path;
@@ -58,14 +61,16 @@ int otlp_endpoint_parse(const char *text, bool no_tls, struct otlp_endpoint *ret
 	length = strcspn(host, "/");
 	path = host + length;
 	if (memchr(host, '@', length))
-		return diag_errno(diag, EINVAL, "no passwords in an address: give them as a header, --otlp-header 'authorization: ...'");
-	if (!is_authority(host, length) || strpbrk(path, " \t\r\n\"<>?#") || (scheme.is_grpc && path[0] && path[1]))
-		return diag_errno(diag, EINVAL, "'%.200s' is no address: http://HOST:PORT, https://, grpc://, grpcs:// or HOST:PORT", text);
+		return diag_errno(diag, EINVAL, "no passwords in an address: give them as a header");
+	if (!is_authority(host, length) || strpbrk(path, " \t\r\n\"<>?#") || (scheme.is_grpc && path[0] && path[1]) ||
+	    (!scheme.is_grpc && !kind->http_path))
+		return diag_errno(diag, EINVAL, "'%.200s' is no address: %sgrpc://, grpcs:// or HOST:PORT", text,
+				  kind->http_path ? "http://HOST:PORT, https://, " : "");
 	if (!*scheme.text)
 		scheme.has_tls = !no_tls && !is_loopback(host, length);
 	size = snprintf(ret_endpoint->url, sizeof(ret_endpoint->url), "%s://%.*s%s%s", scheme.has_tls ? "https" : "http", (int)length, host,
-			has_port(host, length) ? "" : scheme.is_grpc ? GRPC_PORT : HTTP_PORT,
-			scheme.is_grpc ? GRPC_PATH : path[0] && path[1] ? path : HTTP_PATH);
+			has_port(host, length) ? "" : scheme.is_grpc ? kind->grpc_port : kind->http_port,
+			scheme.is_grpc ? kind->grpc_path : path[0] && path[1] ? path : kind->http_path);
 	ret_endpoint->is_grpc = scheme.is_grpc;
 	return size > 0 && (size_t)size < sizeof(ret_endpoint->url) ? 0 : diag_errno(diag, EINVAL, "the address is too long");
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "send/grpc.h"
+
+#include <errno.h>
+
+#define WORDS 300 /* of the server, that are kept */
+
+size_t grpc_open(struct buffer *body)
+{
+	size_t opened = body->size;
+
+	buffer_reserve(body, GRPC_FRAME_BYTES);
+	return opened;
+}
+
+void grpc_close(struct buffer *body, size_t opened, bool is_packed)
+{
+	uint8_t *frame;
+
+	if (body->err)
+		return;
+	frame = (uint8_t *)body->data + opened;
+	frame[0] = is_packed;
+	for (int i = 0; i < 4; i++)
+		frame[1 + i] = (uint8_t)((body->size - opened - GRPC_FRAME_BYTES) >> (24 - 8 * i));
+}
+
+bool grpc_is_answer(const struct post_answer *answer)
+{
+	return answer->status == 200 && answer->grpc_status != POST_NO_GRPC_STATUS;
+}
+
+struct reader grpc_message(const struct post_answer *answer)
+{
+	struct reader frame = reader_of(answer->body, answer->size);
+	bool is_packed = reader_u8(&frame);
+	size_t size = 0;
+
+	for (int i = 0; i < 4; i++)
+		size = size << 8 | reader_u8(&frame);
+	return is_packed || frame.bad ? reader_of("", 0) : reader_sub(&frame, size);
+}
+
+int grpc_send(struct post_client *client, const struct grpc_call *call, struct post_answer *ret_answer, struct diag *diag)
+{
+	const char *headers[GRPC_MAX_HEADERS + 5] = { "content-type: application/grpc+proto", "te: trailers", "expect:" };
+	struct post_request request = { .url = call->url,
+					.headers = headers,
+					.body = call->body->data,
+					.size = call->body->size,
+					.is_http2 = true,
+					.stop = call->stop };
+	uint32_t nr = 3;
+
+	if (call->is_packed)
+		headers[nr++] = "grpc-encoding: gzip";
+	for (const char *const *header = call->headers; *header && nr < ARRAY_SIZE(headers) - 1; header++)
+		headers[nr++] = *header;
+	return post_send(client, &request, ret_answer, diag);
+}
+
+int grpc_call(struct post_client *client, const struct grpc_call *call, struct post_answer *ret_answer, struct diag *diag)
+{
+	int err = grpc_send(client, call, ret_answer, diag);
+
+	if (err)
+		return err;
+	if (!grpc_is_answer(ret_answer))
+		return diag_errno(diag, EPROTO, "HTTP %d: no gRPC there", ret_answer->status);
+	if (ret_answer->grpc_status == GRPC_OK)
+		return 0;
+	return diag_errno(diag, EPROTO, "gRPC status %d: %.*s", ret_answer->grpc_status, WORDS, ret_answer->grpc_message);
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "skywalking/sky_policies.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/small_file.h"
+#include "cli/output.h"
+
+#define FIRST_ENTRIES	   16
+#define MAX_MESSAGE_BYTES  ((size_t)1 << 20)
+#define DURATION_NS	   (600 * NS_PER_S)  /* of a task that begins by itself */
+#define SILENCE_NS	   (1200 * NS_PER_S) /* of a process, from then on */
+#define STAT_CPU	   12  /* of /proc/PID/stat: utime, counted from behind the name; stime and, later, the number of threads follow */
+
+void sky_policies_done(struct sky_policies *policies)
+{
+	sky_policy_list_done(&policies->list);
+	free(policies->watches);
+	*policies = (struct sky_policies){ 0 };
+}
+
+/* --- what the server wants ------------------------------------------------------------------------------------------------------------ */
+
+static void say_left_out(const char *service, const char *what)
+{
+	output_say("a policy of the service %s is left out: %.40s", service, what);
+}
+
+static int read_policies(struct sky_policies *policies, const struct reader *json, struct diag *diag)
+{
+	bool is_new;
+	int err;
+
+	policies->list.left_out = say_left_out;
+	err = sky_policy_read(&policies->list, (const char *)json->pos, reader_left(json), diag, &is_new);
+	for (uint32_t i = 0; i < policies->nr_watches && is_new; i++) /* what was above was so of other checks */
+		memset(policies->watches[i].above, 0, sizeof(policies->watches[i].above));
+	return err;
+}
+
+/* Has an earlier process the service? */
+static bool is_first_of(const struct sky_processes *processes, uint32_t number)
+{
+	for (uint32_t i = 0; i < number; i++) {
+		if (!strcmp(processes->all[i].process.entity.service, processes->all[number].process.entity.service))
+			return false;
+	}
+	return true;
+}
+
+int sky_policies_query(struct sky_policies *policies, const struct sky_processes *processes, struct sky_rpc *rpc, struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer message = BUFFER_INIT(MAX_MESSAGE_BYTES);
+	struct reader answer;
+	struct sky_command command;
+	int err;
+
+	for (uint32_t i = 0; i < processes->nr; i++) {
+		const char *service = processes->all[i].process.entity.service;
+		const struct sky_policy *policy = sky_policy_find(&policies->list, service);
+
+		if (is_first_of(processes, i))
+			sky_write_policy(service, policy ? policy->uuid : "", &message);
+	}
+	if (!message.size)
+		return 0;
+	err = sky_rpc_call(rpc, SKY_POLICIES, &message, diag);
+	if (err)
+		return err;
+	answer = sky_rpc_message(rpc);
+	while (!err && sky_next_command(&answer, &command)) {
+		const struct reader *json = sky_is_command(&command, "ContinuousProfilingPolicyQuery") ?
+						    sky_argument_bytes(&command, "ServiceWithPolicyJSON") :
+						    NULL;
+
+		if (json)
+			err = read_policies(policies, json, diag);
+	}
+	return err;
+}
+
+/* --- what the processes do ------------------------------------------------------------------------------------------------------------ */
+
+struct measured {
+	uint64_t cpu_ns;
+	uint32_t nr_threads;
+};
+
+static bool measure(uint32_t pid, struct measured *ret_measured)
+{
+	char path[32], text[1024], *at;
+	unsigned long long user, kernel, threads;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)))
+		return false;
+	at = strrchr(text, ')');
+	for (int i = 0; at && i < STAT_CPU; i++)
+		at = strchr(at + 1, ' ');
+	if (!at || sscanf(at, "%llu %llu %*d %*d %*d %*d %llu", &user, &kernel, &threads) != 3)
+		return false;
+	ret_measured->cpu_ns = (user + kernel) * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+	ret_measured->nr_threads = (uint32_t)threads;
+	return true;
+}
+
+static struct sky_watch *watch_of(struct sky_policies *policies, const struct sky_known *known)
+{
+	struct sky_watch *watch;
+
+	for (uint32_t i = 0; i < policies->nr_watches; i++) {
+		watch = &policies->watches[i];
+		if (watch->pid == known->process.pid && watch->start == known->start)
+			return watch;
+	}
+	if (!array_grow(&policies->watches, policies->nr_watches, &policies->max_watches, sizeof(*watch), FIRST_ENTRIES, SKY_MAX_PROCESSES))
+		return NULL;
+	watch = &policies->watches[policies->nr_watches++];
+	*watch = (struct sky_watch){ .pid = known->process.pid, .start = known->start };
+	return watch;
+}
+
+static double value_of(enum sky_cause cause, const struct sky_watch *watch, const struct measured *measured, uint64_t now_ns)
+{
+	double load = 0;
+
+	switch (cause) {
+	case SKY_PROCESS_CPU: /* percent of one CPU, since the last time */
+		return watch->at_ns ? 100.0 * (double)(measured->cpu_ns - watch->cpu_ns) / (double)(now_ns - watch->at_ns) : 0;
+	case SKY_PROCESS_THREADS:
+		return measured->nr_threads;
+	case SKY_SYSTEM_LOAD:
+		return getloadavg(&load, 1) == 1 ? load : 0;
+	}
+	return 0;
+}
+
+/* Notes a second; returns in how many of the last ones it was above. */
+static uint32_t note(uint64_t bits[(SKY_MAX_PERIOD_S + 63) / 64], uint32_t period_s, bool is_above)
+{
+	uint64_t carry = is_above;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < (SKY_MAX_PERIOD_S + 63) / 64; i++) {
+		uint64_t out = bits[i] >> 63, left = period_s > 64 * i ? period_s - 64 * i : 0;
+
+		bits[i] = bits[i] << 1 | carry;
+		carry = out;
+		nr += (uint32_t)__builtin_popcountll(left >= 64 ? bits[i] : bits[i] & ((UINT64_C(1) << left) - 1));
+	}
+	return nr;
+}
+
+/* True: a check is met; *ret_alarm says which, and by what. */
+static bool is_alarmed(const struct sky_policy *policy, struct sky_watch *watch, struct sky_alarm *ret_alarm)
+{
+	struct measured measured;
+	uint64_t now_ns = clock_ns();
+	bool is_met = false;
+
+	if (!measure(watch->pid, &measured))
+		return false;
+	for (uint32_t i = 0; i < policy->nr; i++) {
+		const struct sky_check *check = &policy->checks[i];
+		double value = value_of(check->cause, watch, &measured, now_ns);
+
+		if (note(watch->above[i], check->period_s, value >= check->threshold) < check->count || is_met)
+			continue;
+		*ret_alarm = (struct sky_alarm){ .cause = check->cause,
+						 .threshold = check->threshold,
+						 .current = value,
+						 .duration_s = DURATION_NS / NS_PER_S,
+						 .is_off_cpu = check->is_off_cpu };
+		is_met = true;
+	}
+	watch->cpu_ns = measured.cpu_ns;
+	watch->at_ns = now_ns;
+	return is_met;
+}
+
+/* Asks the server for a task, and begins it. */
+static int begin(const struct sky_known *known, const struct sky_alarm *alarm, struct sky_tasks *tasks, struct sky_rpc *rpc,
+		 struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer message = BUFFER_INIT(MAX_MESSAGE_BYTES);
+	struct reader answer;
+	struct sky_command command;
+	char id[SKY_ID_BYTES];
+	int err;
+
+	sky_write_alarm(&known->process.entity, alarm, &message);
+	err = sky_rpc_call(rpc, SKY_TRIGGER, &message, diag);
+	if (err)
+		return err;
+	answer = sky_rpc_message(rpc);
+	while (sky_next_command(&answer, &command)) {
+		if (sky_is_command(&command, "ContinuousProfilingReportTask") && sky_argument(&command, "TaskId", id, sizeof(id)))
+			sky_tasks_begin(tasks, known, id, alarm->is_off_cpu, DURATION_NS);
+	}
+	return 0;
+}
+
+static void remove_ended(struct sky_policies *policies)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < policies->nr_watches; i++) {
+		if (policies->watches[i].is_there)
+			policies->watches[nr++] = policies->watches[i];
+	}
+	policies->nr_watches = nr;
+}
+
+int sky_policies_measure(struct sky_policies *policies, const struct sky_processes *processes, struct sky_tasks *tasks,
+			 struct sky_rpc *rpc, struct diag *diag)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < policies->nr_watches; i++)
+		policies->watches[i].is_there = false;
+	for (uint32_t i = 0; i < processes->nr && !err; i++) {
+		const struct sky_known *known = &processes->all[i];
+		const struct sky_policy *policy = sky_policy_find(&policies->list, known->process.entity.service);
+		struct sky_watch *watch = *known->process.id && policy && policy->nr ? watch_of(policies, known) : NULL;
+		struct sky_alarm alarm;
+
+		if (!watch)
+			continue;
+		watch->is_there = true;
+		if (!is_alarmed(policy, watch, &alarm) || clock_ns() < watch->silent_until_ns)
+			continue;
+		watch->silent_until_ns = clock_ns() + SILENCE_NS;
+		err = begin(known, &alarm, tasks, rpc, diag);
+	}
+	if (!err)
+		remove_ended(policies);
+	return err;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sky_policy: what SkyWalking's server wants to be watched: thresholds of services. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+#define SKY_MAX_POLICIES 256 /* services that have any */
+#define SKY_MAX_CHECKS	 8   /* of a service */
+#define SKY_MAX_PERIOD_S 300
+
+/* What is compared; the numbers are the protocol's (ContinuousProfilingCauseType). */
+enum sky_cause { SKY_PROCESS_CPU, SKY_PROCESS_THREADS, SKY_SYSTEM_LOAD };
+
+struct sky_check {
+	enum sky_cause cause;
+	double threshold;          /* not a number: nothing is above it */
+	uint32_t period_s, count;  /* above it in `count` of the last `period_s` seconds */
+	bool is_off_cpu;
+};
+
+struct sky_policy {
+	char service[128], uuid[64];
+	struct sky_check checks[SKY_MAX_CHECKS];
+	uint32_t nr;
+};
+
+struct sky_policy_list {
+	struct sky_policy *all;
+	uint32_t nr, max;
+	/* Called for each part of a policy that cannot be met; NULL: nobody is told. */
+	void (*left_out)(const char *service, const char *what);
+};
+
+void sky_policy_list_done(struct sky_policy_list *list);
+/* Borrowed until the next reading. NULL: the service has none. */
+const struct sky_policy *sky_policy_find(const struct sky_policy_list *list, const char *service);
+/* Reads policies, JSON: those with another id take the place of the service's old one. *ret_is_new: there were such. 0; -ENOMEM; -EBADMSG
+ * with a line: those before the fault are taken. */
+MUST_CHECK int sky_policy_read(struct sky_policy_list *list, const char *json, size_t size, struct diag *diag, bool *ret_is_new);

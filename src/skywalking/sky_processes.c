@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "skywalking/sky_processes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/dir.h"
+#include "base/number.h"
+#include "base/plain_text.h"
+#include "skywalking/sky_task.h"
+
+#define FIRST_PROCESSES 64
+
+void sky_processes_done(struct sky_processes *processes)
+{
+	free(processes->all);
+	*processes = (struct sky_processes){ 0 };
+}
+
+static struct sky_known *find(const struct sky_processes *processes, uint32_t pid, uint64_t start)
+{
+	for (uint32_t i = 0; i < processes->nr; i++) {
+		if (processes->all[i].process.pid == pid && processes->all[i].start == start)
+			return &processes->all[i];
+	}
+	return NULL;
+}
+
+static bool is_old_enough(uint64_t start, uint64_t min_age_ns)
+{
+	uint64_t start_ns = start * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+
+	return clock_of_ns(CLOCK_BOOTTIME) >= start_ns + min_age_ns;
+}
+
+static void add(struct sky_processes *processes, const struct sky_names *names, uint32_t pid, uint64_t start)
+{
+	struct sky_known known = { .start = start, .is_there = true, .process = { .pid = pid } };
+	struct process_identity identity;
+	char path[32];
+	ssize_t size;
+
+	if (process_identity_read(pid, &identity) || !*identity.executable)
+		return;
+	if (!array_grow(&processes->all, processes->nr, &processes->max, sizeof(*processes->all), FIRST_PROCESSES, SKY_MAX_PROCESSES)) {
+		processes->nr_left_out++;
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
+	size = readlink(path, known.process.executable, sizeof(known.process.executable) - 1);
+	known.process.executable[size > 0 ? size : 0] = '\0';
+	plain_make(known.process.executable);
+	sky_names_fill(names, pid, &identity, &known.process.entity);
+	processes->all[processes->nr++] = known;
+}
+
+static void remove_ended(struct sky_processes *processes)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < processes->nr; i++) {
+		if (processes->all[i].is_there)
+			processes->all[nr++] = processes->all[i];
+	}
+	processes->nr = nr;
+}
+
+void sky_processes_look(struct sky_processes *processes, const struct sky_names *names, uint64_t min_age_ns)
+{
+	CLEANUP(closedirp) DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	int err;
+
+	processes->nr_left_out = 0;
+	for (uint32_t i = 0; i < processes->nr; i++)
+		processes->all[i].is_there = false;
+	while (proc && (entry = dir_next(proc, &err))) {
+		struct sky_known *known;
+		uint64_t pid, start;
+
+		if (number_u64(entry->d_name, INT32_MAX, &pid) || pid == (uint64_t)getpid())
+			continue;
+		start = sky_process_start((uint32_t)pid);
+		known = find(processes, (uint32_t)pid, start);
+		if (known)
+			known->is_there = true;
+		else if (start && is_old_enough(start, min_age_ns))
+			add(processes, names, (uint32_t)pid, start);
+	}
+	remove_ended(processes);
+}
+
+const struct sky_known *sky_processes_find(const struct sky_processes *processes, const char *id)
+{
+	for (uint32_t i = 0; i < processes->nr; i++) {
+		if (*id && !strcmp(processes->all[i].process.id, id))
+			return &processes->all[i];
+	}
+	return NULL;
+}

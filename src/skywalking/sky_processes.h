@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sky_processes: the processes of this machine that SkyWalking is told of. One thread. */
+#pragma once
+#include <stdint.h>
+
+#include "skywalking/sky_names.h"
+
+#define SKY_MAX_PROCESSES 1024
+
+struct sky_known {
+	struct sky_process process;
+	uint64_t start;   /* sky_process_start */
+	bool is_reported; /* the server has answered a report with it, whether it gave an id or not */
+	bool is_there;    /* met by the last look */
+};
+
+struct sky_processes {
+	struct sky_known *all;
+	uint32_t nr, max;
+	uint32_t nr_left_out; /* of the last look: beyond SKY_MAX_PROCESSES */
+};
+
+void sky_processes_done(struct sky_processes *processes);
+/* Looks at /proc: adds processes that are `min_age_ns` old, removes those that have ended. Kernel threads and this process are none. */
+void sky_processes_look(struct sky_processes *processes, const struct sky_names *names, uint64_t min_age_ns);
+/* NULL: none has this id. Borrowed until the next look. */
+const struct sky_known *sky_processes_find(const struct sky_processes *processes, const char *id);

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "skywalking/sky_task.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sonde/sonde.h>
+
+#include "base/clock.h"
+#include "base/hold_signals.h"
+#include "base/small_file.h"
+
+#define MAX_WINDOWS	  128
+#define MAX_WINDOWS_BYTES ((size_t)32 << 20)
+#define START_FIELD	  19 /* of /proc/PID/stat, counted from behind the name */
+
+struct sky_task {
+	struct sky_task_options options;
+	pthread_t thread;
+	pthread_mutex_t lock;              /* for all below */
+	pthread_cond_t has_changed;
+	struct sonde_session *session;     /* while it may be stopped */
+	struct sky_stacks windows[MAX_WINDOWS];
+	uint32_t first, nr;
+	size_t bytes;
+	uint64_t end_unix_ns, since_ms, nr_lost;
+	bool is_stopped, is_over;
+	char reason[512];
+};
+
+uint64_t sky_process_start(uint32_t pid)
+{
+	char path[32], text[1024], *at;
+	unsigned long long start = 0;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)))
+		return 0;
+	at = strrchr(text, ')'); /* the name may have any characters */
+	for (int i = 0; at && i <= START_FIELD; i++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
+}
+
+/* --- windows -------------------------------------------------------------------------------------------------------------------------- */
+
+/* With the lock. */
+static struct sky_stacks take_first(struct sky_task *task)
+{
+	struct sky_stacks window = task->windows[task->first];
+
+	task->bytes -= window.names.capacity;
+	task->first = (task->first + 1) % MAX_WINDOWS;
+	task->nr--;
+	return window;
+}
+
+static void drop_first(struct sky_task *task)
+{
+	CLEANUP(sky_stacks_done) struct sky_stacks window = take_first(task);
+}
+
+static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
+{
+	struct sky_task *task = arg;
+	struct sky_stacks stacks;
+	int err = sky_stacks_read(&stacks, bytes, size, NULL);
+
+	stacks.start_unix_ns = window->start_unix_ns;
+	stacks.duration_ns = window->duration_ns;
+	pthread_mutex_lock(&task->lock);
+	if (err) {
+		task->nr_lost++;
+		sky_stacks_done(&stacks);
+	} else {
+		while (task->nr == MAX_WINDOWS || (task->nr && task->bytes + stacks.names.capacity > MAX_WINDOWS_BYTES)) {
+			drop_first(task);
+			task->nr_lost++;
+		}
+		task->bytes += stacks.names.capacity;
+		task->windows[(task->first + task->nr++) % MAX_WINDOWS] = stacks;
+	}
+	pthread_mutex_unlock(&task->lock);
+	return err;
+}
+
+bool sky_task_take_window(struct sky_task *task, struct sky_stacks *ret_window)
+{
+	bool is_there;
+
+	pthread_mutex_lock(&task->lock);
+	is_there = task->nr;
+	if (is_there)
+		*ret_window = take_first(task);
+	pthread_mutex_unlock(&task->lock);
+	return is_there;
+}
+
+/* --- the session ---------------------------------------------------------------------------------------------------------------------- */
+
+static void note_start(void *arg)
+{
+	struct sky_task *task = arg;
+
+	pthread_mutex_lock(&task->lock);
+	task->since_ms = clock_of_ns(CLOCK_REALTIME) / NS_PER_MS;
+	pthread_mutex_unlock(&task->lock);
+}
+
+/* Some times a second. */
+static void look_at_clock(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
+{
+	struct sky_task *task = arg;
+
+	pthread_mutex_lock(&task->lock);
+	if (!task->is_stopped && clock_of_ns(CLOCK_REALTIME) >= task->end_unix_ns) {
+		task->is_stopped = true; /* once: a second call would hurry the names */
+		sonde_session_stop(task->session);
+	}
+	pthread_mutex_unlock(&task->lock);
+}
+
+static void fail(struct sky_task *task, const char *reason)
+{
+	pthread_mutex_lock(&task->lock);
+	snprintf(task->reason, sizeof(task->reason), "%s", reason);
+	pthread_mutex_unlock(&task->lock);
+}
+
+/* Waits for the task's time. False: it was stopped before. */
+static bool wait_for_start(struct sky_task *task)
+{
+	struct timespec time = { .tv_sec = (time_t)(task->options.start_unix_ns / NS_PER_S),
+				 .tv_nsec = (long)(task->options.start_unix_ns % NS_PER_S) };
+	bool goes_on;
+
+	pthread_mutex_lock(&task->lock);
+	while (!task->is_stopped && clock_of_ns(CLOCK_REALTIME) < task->options.start_unix_ns)
+		pthread_cond_timedwait(&task->has_changed, &task->lock, &time);
+	goes_on = !task->is_stopped;
+	pthread_mutex_unlock(&task->lock);
+	return goes_on;
+}
+
+/* Is it still that process, and can we see what it has mapped? */
+static bool can_be_profiled(const struct sky_task_options *options)
+{
+	char path[32], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", options->pid);
+	return sky_process_start(options->pid) == options->process_start && !small_file_read(AT_FDCWD, path, text, sizeof(text)) && *text;
+}
+
+/* From here on, or until it is taken back, the session may be stopped. False: the task was stopped before. */
+static bool show_session(struct sky_task *task, struct sonde_session *session)
+{
+	bool goes_on;
+
+	pthread_mutex_lock(&task->lock);
+	task->session = session;
+	goes_on = !task->is_stopped;
+	pthread_mutex_unlock(&task->lock);
+	return goes_on;
+}
+
+static void profile(struct sky_task *task)
+{
+	const struct sonde_sampling_options sampling = {
+		.size = sizeof(sampling), .event = "cpu-clock", .period = task->options.period_ns
+	};
+	const struct sonde_session_options options = {
+		.size = sizeof(options),
+		.command_line = "sonde agent",
+		.mode = task->options.is_off_cpu ? SONDE_OFF_CPU : SONDE_ON_CPU,
+		.sampling = &sampling,
+		.tgids = &task->options.pid,
+		.nr_tgids = 1,
+		.every_ns = task->options.flush_ns,
+		.profile_format = "jsonl",
+		.profile = take_window,
+		.started = note_start,
+		.progress = look_at_clock,
+		.arg = task,
+	};
+	struct sonde_session *session = NULL;
+	int err = sonde_session_new(&options, &session);
+
+	if (!err && show_session(task, session))
+		err = sonde_session_run(session);
+	if (err)
+		fail(task, sonde_session_error(session));
+	show_session(task, NULL);
+	sonde_session_free(session);
+}
+
+static void *run(void *arg)
+{
+	struct sky_task *task = arg;
+
+	if (!wait_for_start(task))
+		fail(task, "stopped before its time");
+	else if (!can_be_profiled(&task->options))
+		fail(task, "this process could not be profiling");
+	else
+		profile(task);
+	pthread_mutex_lock(&task->lock);
+	task->is_over = true;
+	pthread_mutex_unlock(&task->lock);
+	return NULL;
+}
+
+/* --- its owner ------------------------------------------------------------------------------------------------------------------------ */
+
+int sky_task_start(const struct sky_task_options *options, struct diag *diag, struct sky_task **ret_task)
+{
+	HOLD_SIGNALS();
+	struct sky_task *task = calloc(1, sizeof(*task));
+	int err;
+
+	if (!task)
+		return -ENOMEM;
+	task->options = *options;
+	task->end_unix_ns = options->end_unix_ns;
+	pthread_mutex_init(&task->lock, NULL);
+	pthread_cond_init(&task->has_changed, NULL);
+	err = pthread_create(&task->thread, NULL, run, task);
+	if (err) {
+		free(task);
+		return diag_errno(diag, err, "no thread for a task: %s", strerror(err));
+	}
+	*ret_task = task;
+	return 0;
+}
+
+void sky_task_free(struct sky_task *task)
+{
+	if (!task)
+		return;
+	sky_task_stop(task);
+	pthread_join(task->thread, NULL);
+	while (task->nr)
+		drop_first(task);
+	pthread_cond_destroy(&task->has_changed);
+	pthread_mutex_destroy(&task->lock);
+	free(task);
+}
+
+const struct sky_task_options *sky_task_options(const struct sky_task *task)
+{
+	return &task->options;
+}
+
+void sky_task_extend(struct sky_task *task, uint64_t end_unix_ns)
+{
+	pthread_mutex_lock(&task->lock);
+	if (end_unix_ns > task->end_unix_ns)
+		task->end_unix_ns = end_unix_ns;
+	pthread_mutex_unlock(&task->lock);
+}
+
+void sky_task_stop(struct sky_task *task)
+{
+	pthread_mutex_lock(&task->lock);
+	task->is_stopped = true;
+	sonde_session_stop(task->session);
+	pthread_cond_signal(&task->has_changed);
+	pthread_mutex_unlock(&task->lock);
+}
+
+bool sky_task_is_over(struct sky_task *task, const char **ret_reason)
+{
+	bool is_over;
+
+	pthread_mutex_lock(&task->lock);
+	is_over = task->is_over;
+	pthread_mutex_unlock(&task->lock);
+	*ret_reason = task->reason; /* nobody writes it any more */
+	return is_over;
+}
+
+uint64_t sky_task_since_ms(struct sky_task *task)
+{
+	uint64_t since_ms;
+
+	pthread_mutex_lock(&task->lock);
+	since_ms = task->since_ms;
+	pthread_mutex_unlock(&task->lock);
+	return since_ms;
+}
+
+uint64_t sky_task_nr_lost(struct sky_task *task)
+{
+	uint64_t nr;
+
+	pthread_mutex_lock(&task->lock);
+	nr = task->nr_lost;
+	pthread_mutex_unlock(&task->lock);
+	return nr;
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "skywalking/sky_tasks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/number.h"
+#include "cli/output.h"
+#include "cli/session_end.h"
+#include "send/grpc.h"
+
+#define MAX_BODY_BYTES	((size_t)64 << 20)
+#define CALL_BYTES	((size_t)4 << 20) /* then another call */
+#define MIN_PERIOD_NS	NS_PER_MS
+#define MAX_PERIOD_NS	(3600 * NS_PER_S)
+#define MAX_DURATION_S	(7 * 86400)
+#define LAST_WINDOW_NS	(5 * NS_PER_S)    /* how long the names of the last window may take */
+
+int sky_period_parse(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = { { "us", NS_PER_US }, { "ms", NS_PER_MS }, { "s", NS_PER_S }, { "m", 60 * NS_PER_S } };
+	size_t length = strspn(text, "0123456789");
+	char digits[16];
+	uint64_t number;
+
+	if (length >= sizeof(digits))
+		return -EINVAL;
+	memcpy(digits, text, length);
+	digits[length] = '\0';
+	if (number_u64(digits, MAX_PERIOD_NS / NS_PER_US, &number))
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcmp(text + length, units[i].name) != 0)
+			continue;
+		if (number > MAX_PERIOD_NS / units[i].ns || number * units[i].ns < MIN_PERIOD_NS)
+			return -EINVAL;
+		*ret_ns = number * units[i].ns;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* --- commands ------------------------------------------------------------------------------------------------------------------------- */
+
+static bool number_argument(const struct sky_command *command, const char *key, uint64_t max, uint64_t *ret_value)
+{
+	char text[32];
+
+	return sky_argument(command, key, text, sizeof(text)) && !number_u64(text, max, ret_value);
+}
+
+/* A task of the same process and kind. */
+static struct sky_slot *find(struct sky_tasks *tasks, const char *process_id, bool is_off_cpu)
+{
+	for (uint32_t i = 0; i < SKY_MAX_TASKS; i++) {
+		struct sky_slot *slot = &tasks->slots[i];
+
+		if (slot->task && !slot->stopped_ns && !strcmp(sky_task_options(slot->task)->process_id, process_id) &&
+		    sky_task_options(slot->task)->is_off_cpu == is_off_cpu)
+			return slot;
+	}
+	return NULL;
+}
+
+static struct sky_slot *free_slot(struct sky_tasks *tasks)
+{
+	for (uint32_t i = 0; i < SKY_MAX_TASKS; i++) {
+		if (!tasks->slots[i].task)
+			return &tasks->slots[i];
+	}
+	return NULL;
+}
+
+static void stop(struct sky_slot *slot)
+{
+	sky_task_stop(slot->task);
+	if (!slot->stopped_ns)
+		slot->stopped_ns = clock_ns();
+}
+
+static void start(struct sky_tasks *tasks, struct sky_task_options *options)
+{
+	struct sky_slot *slot = free_slot(tasks);
+	struct diag diag = { 0 };
+	int err;
+
+	options->flush_ns = tasks->flush_ns;
+	if (!options->is_off_cpu && sky_period_parse(tasks->period, &options->period_ns)) {
+		output_say("task %s failed: the sampling period '%.40s' is no time of a millisecond or more, such as 9ms", options->id,
+			   tasks->period);
+		return;
+	}
+	if (!slot) {
+		output_say("task %s failed: there are %d others", options->id, SKY_MAX_TASKS);
+		return;
+	}
+	err = sky_task_start(options, &diag, &slot->task);
+	if (err)
+		output_say("task %s failed: %s", options->id, failure_text(&diag, err));
+}
+
+/* The task again, or one in place of another? */
+static void start_or_extend(struct sky_tasks *tasks, struct sky_task_options *options)
+{
+	struct sky_slot *slot = find(tasks, options->process_id, options->is_off_cpu);
+
+	if (slot && !strcmp(sky_task_options(slot->task)->id, options->id) &&
+	    sky_task_options(slot->task)->start_unix_ns == options->start_unix_ns) {
+		sky_task_extend(slot->task, options->end_unix_ns);
+		return;
+	}
+	if (slot)
+		stop(slot);
+	start(tasks, options);
+}
+
+/* A task as the server gives it. */
+struct given {
+	char id[SKY_ID_BYTES], process_ids[2048], target[32];
+	uint64_t update_ms, start_ms, duration_s;
+};
+
+/* False: it cannot be read. */
+static bool read_task(const struct sky_command *command, struct given *given)
+{
+	memset(given, 0, sizeof(*given)); /* it is hashed */
+	return sky_argument(command, "TaskId", given->id, sizeof(given->id)) &&
+	       sky_argument(command, "ProcessId", given->process_ids, sizeof(given->process_ids)) &&
+	       sky_argument(command, "TargetType", given->target, sizeof(given->target)) &&
+	       number_argument(command, "TaskUpdateTime", INT64_MAX / NS_PER_MS, &given->update_ms) &&
+	       number_argument(command, "TaskStartTime", INT64_MAX / NS_PER_MS / 2, &given->start_ms) &&
+	       number_argument(command, "FixedTriggerDuration", MAX_DURATION_S, &given->duration_s);
+}
+
+/* Notes the task. False: it was taken before, in the same words. */
+static bool is_new(struct sky_tasks *tasks, const struct given *given)
+{
+	uint64_t hash = hash_bytes(given, sizeof(*given), 0);
+
+	for (uint32_t i = 0; i < SKY_MAX_TAKEN; i++) {
+		if (tasks->taken[i] == hash)
+			return false;
+	}
+	tasks->taken[tasks->nr_taken++ % SKY_MAX_TAKEN] = hash;
+	return true;
+}
+
+static void begin(struct sky_tasks *tasks, const struct sky_known *known, const struct given *given)
+{
+	struct sky_task_options options = { .pid = known->process.pid,
+					    .process_start = known->start,
+					    .is_off_cpu = !strcmp(given->target, "OFF_CPU"),
+					    .start_unix_ns = given->start_ms * NS_PER_MS };
+
+	options.end_unix_ns = options.start_unix_ns + given->duration_s * NS_PER_S;
+	snprintf(options.id, sizeof(options.id), "%s", given->id);
+	snprintf(options.process_id, sizeof(options.process_id), "%s", known->process.id);
+	if (!options.is_off_cpu && strcmp(given->target, "ON_CPU") != 0)
+		output_say("task %s is refused: %s is not profiled, only ON_CPU and OFF_CPU", given->id, given->target);
+	else if (options.end_unix_ns <= clock_of_ns(CLOCK_REALTIME))
+		output_say("task %s is dropped: its time is over", given->id);
+	else
+		start_or_extend(tasks, &options);
+}
+
+/* One of another agent, or whose process is not reported yet, is not taken: the next query brings it again. */
+static void take(struct sky_tasks *tasks, const struct sky_processes *processes, struct given *given)
+{
+	size_t length = strcspn(given->process_ids, ",");
+	char first[SKY_ID_BYTES];
+	const struct sky_known *known;
+
+	snprintf(first, sizeof(first), "%.*s", (int)length, given->process_ids);
+	known = length < sizeof(first) ? sky_processes_find(processes, first) : NULL;
+	if (!known)
+		return;
+	if (given->update_ms > tasks->seen_ms)
+		tasks->seen_ms = given->update_ms;
+	if (!is_new(tasks, given))
+		return;
+	if (given->process_ids[length])
+		output_say("task %s: one process is profiled; left out: %.400s", given->id, given->process_ids + length + 1);
+	begin(tasks, known, given);
+}
+
+void sky_tasks_take(struct sky_tasks *tasks, const struct sky_processes *processes, struct reader message)
+{
+	struct sky_command command;
+	struct given given;
+
+	while (sky_next_command(&message, &command)) {
+		if (!sky_is_command(&command, "EBPFProfilingTaskQuery"))
+			continue;
+		if (read_task(&command, &given)) {
+			take(tasks, processes, &given);
+		} else if (!tasks->has_said_unreadable) {
+			tasks->has_said_unreadable = true;
+			output_say("a task of the server cannot be read: it lacks something, or is too long. Others are not said");
+		}
+	}
+}
+
+void sky_tasks_begin(struct sky_tasks *tasks, const struct sky_known *known, const char *id, bool is_off_cpu, uint64_t duration_ns)
+{
+	struct sky_task_options options = { .pid = known->process.pid, .process_start = known->start, .is_off_cpu = is_off_cpu };
+
+	snprintf(options.id, sizeof(options.id), "%s", id);
+	snprintf(options.process_id, sizeof(options.process_id), "%s", known->process.id);
+	options.start_unix_ns = clock_of_ns(CLOCK_REALTIME);
+	options.end_unix_ns = options.start_unix_ns + duration_ns;
+	start_or_extend(tasks, &options);
+}
+
+/* --- windows -------------------------------------------------------------------------------------------------------------------------- */
+
+struct sending {
+	struct sky_rpc *rpc;
+	struct diag *diag;
+	struct sky_data data;
+	struct buffer body;
+	uint64_t nr; /* samples */
+};
+
+static int send_body(struct sending *sending)
+{
+	int err = sending->body.size ? sky_rpc_stream(sending->rpc, SKY_RECORDS, &sending->body, sending->diag) : 0;
+
+	sending->body.size = 0;
+	return err;
+}
+
+static int append_record(void *arg, const struct sky_record *record)
+{
+	struct sending *sending = arg;
+	bool is_first = !sending->body.size;
+	size_t opened = grpc_open(&sending->body);
+
+	sky_write_record(&sending->data, is_first, record, &sending->body);
+	grpc_close(&sending->body, opened, false);
+	sending->nr += (uint64_t)record->count;
+	if (sending->body.err)
+		return sending->body.err;
+	return sending->body.size >= CALL_BYTES ? send_body(sending) : 0;
+}
+
+/* A window that is sent once more replaces itself: the server's keys are the task, the stacks' ids and the time. */
+static int send_window(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *diag)
+{
+	const struct sky_task_options *task = sky_task_options(slot->task);
+	const struct sky_stacks *window = &slot->window;
+	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(MAX_BODY_BYTES);
+	struct sending sending = { .rpc = rpc,
+				   .diag = diag,
+				   .body = body,
+				   .data = { .task_id = task->id,
+					     .process_id = task->process_id,
+					     .start_ms = sky_task_since_ms(slot->task),
+					     .now_ms = (window->start_unix_ns + window->duration_ns) / NS_PER_MS,
+					     .is_off_cpu = task->is_off_cpu } };
+	int err = sky_stacks_records(window, append_record, &sending);
+
+	if (!err)
+		err = send_body(&sending);
+	body = sending.body;
+	if (err)
+		return err;
+	slot->nr_sent += sending.nr;
+	slot->nr_without += window->nr_without;
+	return 0;
+}
+
+static int send_windows(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *diag)
+{
+	while (slot->has_window || sky_task_take_window(slot->task, &slot->window)) {
+		int err;
+
+		slot->has_window = true;
+		err = send_window(slot, rpc, diag);
+		if (err)
+			return err;
+		sky_stacks_done(&slot->window);
+		slot->has_window = false;
+	}
+	return 0;
+}
+
+static void slot_done(struct sky_slot *slot)
+{
+	if (slot->has_window)
+		sky_stacks_done(&slot->window);
+	sky_task_free(slot->task);
+	*slot = (struct sky_slot){ 0 };
+}
+
+static void say_end(const struct sky_slot *slot, const char *reason)
+{
+	const struct sky_task_options *options = sky_task_options(slot->task);
+	uint64_t nr_lost = slot->nr_lost + sky_task_nr_lost(slot->task);
+
+	if (*reason)
+		output_say("task %s failed: %s", options->id, reason);
+	else
+		output_say("task %s, %s of process %" PRIu32 ": %" PRIu64 " %s sent; without a stack: %" PRIu64 ", lost windows: %" PRIu64,
+			   options->id, options->is_off_cpu ? "OFF_CPU" : "ON_CPU", options->pid, slot->nr_sent,
+			   options->is_off_cpu ? "waits" : "samples", slot->nr_without, nr_lost);
+}
+
+static int serve(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *diag)
+{
+	const char *reason;
+	bool is_over = sky_task_is_over(slot->task, &reason); /* before the windows: there are no more then */
+	int err = send_windows(slot, rpc, diag);
+
+	if (slot->stopped_ns && !is_over && clock_ns() - slot->stopped_ns > LAST_WINDOW_NS)
+		sky_task_stop(slot->task);
+	if (err)
+		return err;
+	if (is_over) {
+		say_end(slot, reason);
+		slot_done(slot);
+	}
+	return 0;
+}
+
+int sky_tasks_send(struct sky_tasks *tasks, struct sky_rpc *rpc, struct diag *diag)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < SKY_MAX_TASKS && !err; i++) {
+		if (tasks->slots[i].task)
+			err = serve(&tasks->slots[i], rpc, diag);
+	}
+	return err;
+}
+
+void sky_tasks_stop(struct sky_tasks *tasks)
+{
+	for (uint32_t i = 0; i < SKY_MAX_TASKS; i++) {
+		if (tasks->slots[i].task)
+			stop(&tasks->slots[i]);
+	}
+}
+
+bool sky_tasks_are_over(const struct sky_tasks *tasks)
+{
+	for (uint32_t i = 0; i < SKY_MAX_TASKS; i++) {
+		if (tasks->slots[i].task)
+			return false;
+	}
+	return true;
+}
+
+void sky_tasks_done(struct sky_tasks *tasks)
+{
+	for (uint32_t i = 0; i < SKY_MAX_TASKS; i++) {
+		struct sky_slot *slot = &tasks->slots[i];
+
+		if (!slot->task)
+			continue;
+		slot->nr_lost += slot->has_window;
+		for (struct sky_stacks window; sky_task_take_window(slot->task, &window); slot->nr_lost++)
+			sky_stacks_done(&window);
+		say_end(slot, "");
+		slot_done(slot);
+	}
+}
