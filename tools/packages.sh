@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# packages.sh run|test|matrix: installs the missing Debian packages that ./run needs (test: ./test; matrix: ./test --matrix), as root. The lists have one line
+# packages.sh run|test|matrix|backends: installs the missing Debian packages that ./run needs (test: ./test; the others: its options), as root. The lists have one line
 # per package. A second word is a command that replaces the package, wherever it comes from. Does nothing when nothing is missing.
 set -eu
 
@@ -81,6 +81,14 @@ test_packages() {
 	EOF
 }
 
+# maven fetches SkyWalking's server.
+backends_packages() {
+	test_packages
+	cat <<-'EOF'
+	maven mvn
+	EOF
+}
+
 # maven fetches async-profiler. mono-mcs compiles for .NET. The others write perf maps.
 matrix_packages() {
 	test_packages
@@ -123,8 +131,8 @@ install() { # PACKAGE...
 }
 
 case ${1:-} in
-run | test | matrix) list=$1_packages ;;
-*) echo "usage: $0 run|test|matrix" >&2; exit 2 ;;
+run | test | matrix | backends) list=$1_packages ;;
+*) echo "usage: $0 run|test|matrix|backends" >&2; exit 2 ;;
 esac
 missing=$(missing_of "$list")
 [ -n "$missing" ] || exit 0

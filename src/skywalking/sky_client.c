@@ -21,7 +21,7 @@
 #include "skywalking/sky_rpc.h"
 #include "skywalking/sky_tasks.h"
 
-#define BATCH		    100               /* processes of a message: the answer to more would be longer than post.h keeps */
+#define REPORT_BATCH	    100               /* processes of a report: the answer to more would be longer than post.h keeps */
 #define MAX_BATCH_BYTES	    ((size_t)1 << 20)
 #define BEATS_TO_REPORT_ALL 10
 #define LAST_NS		    (8 * NS_PER_S)    /* for the last windows at the end */
@@ -70,8 +70,8 @@ typedef void (*write_fn)(const char *agent_id, const char *host_address, const s
 			 struct buffer *buffer);
 
 struct batch {
-	struct sky_known *known[BATCH];
-	struct sky_process *processes[BATCH];
+	struct sky_known *known[SKY_MAX_PROCESSES];
+	struct sky_process *processes[SKY_MAX_PROCESSES];
 	uint32_t nr;
 };
 
@@ -100,7 +100,7 @@ static int keep_alive(struct sky_client *client, struct batch *batch, struct dia
 	return sky_rpc_call(&client->rpc, SKY_KEEP_ALIVE, &message, diag);
 }
 
-/* Calls for all processes of a kind, by hundreds. */
+/* Calls for all processes of a kind. */
 static int call_for(struct sky_client *client, bool of_all, int (*call)(struct sky_client *client, struct batch *batch, struct diag *diag),
 		    struct diag *diag)
 {
@@ -114,7 +114,7 @@ static int call_for(struct sky_client *client, bool of_all, int (*call)(struct s
 			batch.known[batch.nr] = known;
 			batch.processes[batch.nr++] = &known->process;
 		}
-		if (batch.nr == BATCH) {
+		if (call == report && batch.nr == REPORT_BATCH) {
 			err = call(client, &batch, diag);
 			batch.nr = 0;
 		}

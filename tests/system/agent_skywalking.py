@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, converted, find_tool, fresh_folder, nr_samples, need_bpf, run, run_tests, skip, test # noqa: E402
+from harness import Background, Program, check, check_equal, converted, cpu_seconds, find_tool, fresh_folder, nr_samples, need_bpf, run, run_tests, skip, test # noqa: E402
 
 MACHINE_PYTHON = "/usr/bin/python3" # whose packages are Debian's
 DOUBLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs", "skywalking_double.py")
@@ -103,11 +103,6 @@ def agent(server, *args, folder=None, **kwargs):
 def finish(running):
 	running.send(signal.SIGTERM)
 	return running.finish()
-
-
-def cpu_seconds(pid):
-	with open("/proc/%d/stat" % pid, encoding="ascii") as file:
-		return sum(map(int, file.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def sent(text, task):

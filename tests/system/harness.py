@@ -333,6 +333,12 @@ def parse_chains(text):
 	return program.chains
 
 
+def cpu_seconds(pid):
+	"""Returns what a process has used of CPUs."""
+	with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
+		return sum(map(int, file.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def idle_seconds():
 	"""Returns the idle seconds of all CPUs since boot."""
 	with open("/proc/stat", encoding="ascii") as file:
