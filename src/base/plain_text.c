@@ -41,3 +41,26 @@ void plain_make(char *text)
 	}
 	*text = '\0';
 }
+
+void plain_copy(char *to, size_t room, const char *text, size_t size)
+{
+	static const char cut[] = "...";
+	const char *end = text + strnlen(text, size);
+	size_t done = 0, kept = 0; /* `kept`: as much as leaves room for the dots */
+
+	while (text < end) {
+		uint32_t code = utf8_next(&text, end);
+		char bytes[UTF8_MAX_BYTES];
+		size_t nr = utf8_encode(code == UTF8_REPLACEMENT || !utf8_is_plain(code) ? '?' : code, bytes);
+
+		if (done + nr >= room) {
+			memcpy(to + kept, cut, sizeof(cut));
+			return;
+		}
+		memcpy(to + done, bytes, nr);
+		done += nr;
+		if (done + sizeof(cut) <= room)
+			kept = done;
+	}
+	to[done] = '\0';
+}

@@ -9,3 +9,6 @@
 void plain_text(struct buffer *buffer, const char *text, char semicolon);
 /* The same in place: '?' for what is not plain, or not UTF-8. */
 void plain_make(char *text);
+/* Copies `size` bytes up to a NUL, as plain_make writes them, and a NUL. What finds no room is cut between characters, and "..." shows it.
+ * `room`: of `to`, at least 4. */
+void plain_copy(char *to, size_t room, const char *text, size_t size);

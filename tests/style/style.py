@@ -46,6 +46,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"sonde": set(),
 
 	"base": set(),
+	"identity": {"base"},
 	"codec": {"base"},
 	"model": {"base", "abi"},
 	"elf": {"base"},

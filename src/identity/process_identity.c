@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "identity/process_identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/plain_text.h"
+#include "base/small_file.h"
+#include "base/suffix.h"
+#include "identity/cgroup_owner.h"
+
+#define CGROUP_BYTES (16u << 10) /* of all hierarchies */
+#define SHORT_ID     12
+
+#define STATE_FIELD	3
+#define ENV_START_FIELD 50 /* where it ends is the next */
+
+/* What proc_pid_stat(5) has as the field of that number. It is behind the name, which may have any character. "": it cannot be read. */
+static void read_stat(int proc_fd, uint32_t number, char *field, size_t room)
+{
+	char text[1024];
+	const char *at = small_file_read(proc_fd, "stat", text, sizeof(text)) ? NULL : strrchr(text, ')');
+
+	for (uint32_t i = 2; at && i < number; i++)
+		at = strchr(at + 1, ' ');
+	snprintf(field, room, "%.*s", at ? (int)strcspn(at + 1, " ") : 0, at ? at + 1 : "");
+}
+
+/* Has the process ended, though nobody has waited for it yet? Then its environment and its file are gone. */
+static bool is_dead(int proc_fd)
+{
+	char state[4];
+
+	read_stat(proc_fd, STATE_FIELD, state, sizeof(state));
+	return !*state || strchr("ZXx", *state);
+}
+
+/* Its environment was empty: because it is in the middle of an exec, or was a moment ago? */
+static bool is_unfinished(int proc_fd)
+{
+	char start[24], end[24];
+
+	read_stat(proc_fd, ENV_START_FIELD, start, sizeof(start));
+	read_stat(proc_fd, ENV_START_FIELD + 1, end, sizeof(end));
+	return !strcmp(end, "0") || strcmp(start, end) != 0;
+}
+
+static int read_executable(int proc_fd, struct process_identity *identity)
+{
+	char path[PATH_MAX];
+	ssize_t size = readlinkat(proc_fd, "exe", path, sizeof(path));
+	const char *name;
+
+	if (size < 0 && (errno == EACCES || errno == EPERM))
+		return 0;
+	if (size < 0)
+		return errno != ENOENT ? -errno : is_dead(proc_fd) ? -ESRCH : 0; /* a kernel thread has none */
+	if (has_suffix(path, (size_t)size, " (deleted)"))
+		size -= (ssize_t)strlen(" (deleted)");
+	name = memrchr(path, '/', (size_t)size);
+	name = name ? name + 1 : path;
+	plain_copy(identity->executable, sizeof(identity->executable), name, (size_t)(path + size - name));
+	return 0;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+/* KEY=VALUE,KEY=VALUE, with %XX for what would be mistaken (OpenTelemetry's "Resource SDK", W3C Baggage). */
+static void take_attribute(const char *attributes, struct process_identity *identity)
+{
+	static const char key[] = "service.name=";
+	char value[sizeof(identity->service) + UINT8_MAX];
+	size_t size = 0;
+
+	attributes += strspn(attributes, " ");
+	while (strncmp(attributes, key, sizeof(key) - 1) != 0) {
+		attributes += strcspn(attributes, ",");
+		if (!*attributes)
+			return;
+		attributes++;
+		attributes += strspn(attributes, " ");
+	}
+	for (const char *c = attributes + sizeof(key) - 1; *c && *c != ',' && size < sizeof(value); c++) {
+		int high = *c == '%' ? hex_digit(c[1]) : -1, low = high < 0 ? -1 : hex_digit(c[2]);
+
+		value[size++] = low < 0 ? *c : (char)(high << 4 | low);
+		c += low < 0 ? 0 : 2;
+	}
+	plain_copy(identity->service, sizeof(identity->service), value, size);
+}
+
+static void take_service(const struct environment *environment, struct process_identity *identity)
+{
+	const char *name = environment_find(environment, "OTEL_SERVICE_NAME"),
+		   *attributes = environment_find(environment, "OTEL_RESOURCE_ATTRIBUTES");
+
+	if (name && *name)
+		plain_copy(identity->service, sizeof(identity->service), name, strlen(name));
+	else if (attributes)
+		take_attribute(attributes, identity);
+}
+
+static int read_environment(int proc_fd, const struct environment_names *names, struct process_identity *identity,
+			    struct environment_values *values, bool *ret_is_empty)
+{
+	CLEANUP(environment_done) struct environment environment = { 0 };
+	int err = environment_read(proc_fd, &environment);
+
+	if (err && err != -EACCES && err != -EPERM && err != -ESRCH) /* -ESRCH: no memory. A kernel thread, or a zombie */
+		return err;
+	take_service(&environment, identity);
+	environment_values_find(&environment, names, values);
+	*ret_is_empty = (!err && !environment.bytes) || err == -ESRCH;
+	return 0;
+}
+
+static int read_cgroup(int proc_fd, struct process_identity *identity)
+{
+	CLEANUP(freep) char *text = malloc(CGROUP_BYTES);
+	struct cgroup_owner owner;
+	int err = text ? small_file_read(proc_fd, "cgroup", text, CGROUP_BYTES) : -ENOMEM;
+
+	if (err)
+		return err;
+	cgroup_owner_parse(text, &owner);
+	memcpy(identity->container_id, owner.container_id, sizeof(identity->container_id));
+	memcpy(identity->pod_uid, owner.pod_uid, sizeof(identity->pod_uid));
+	memcpy(identity->unit, owner.unit, sizeof(identity->unit));
+	memcpy(identity->cgroup, owner.cgroup, sizeof(identity->cgroup));
+	return 0;
+}
+
+static void choose_service(struct process_identity *identity)
+{
+	char *to = identity->service;
+
+	if (*to)
+		return;
+	if (*identity->unit)
+		snprintf(to, sizeof(identity->service), "%s", identity->unit);
+	else if (*identity->container_id)
+		snprintf(to, sizeof(identity->service), "%.*s", SHORT_ID, identity->container_id);
+	else
+		snprintf(to, sizeof(identity->service), "%s", identity->executable);
+}
+
+int process_identity_read_with(uint32_t pid, const struct environment_names *names, struct process_identity *ret_identity,
+			       struct environment_values *ret_values)
+{
+	struct process_identity identity = { 0 };
+	struct environment_values values = { 0 };
+	CLEANUP(closep) int proc_fd = -1;
+	char path[32];
+	bool is_empty = false;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
+	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); /* of this process: not of a later one with its pid */
+	if (proc_fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = read_environment(proc_fd, names, &identity, &values, &is_empty);
+	if (!err)
+		err = read_cgroup(proc_fd, &identity);
+	if (!err)
+		err = read_executable(proc_fd, &identity); /* last: it tells that the process has not ended before */
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	if (is_empty && identity.executable[0] && is_unfinished(proc_fd))
+		return -EAGAIN;
+	choose_service(&identity);
+	*ret_identity = identity;
+	*ret_values = values;
+	return 0;
+}
+
+int process_identity_read(uint32_t pid, struct process_identity *ret_identity)
+{
+	static const struct environment_names none;
+	struct environment_values values;
+
+	return process_identity_read_with(pid, &none, ret_identity, &values);
+}
