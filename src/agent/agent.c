@@ -28,7 +28,7 @@ struct agent_arguments {
 	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
 	const char *store, *store_max_age, *config;
 	const char *otlp, *otlp_ca, *otlp_cert, *otlp_key;
-	struct option_texts otlp_headers;
+	struct option_texts otlp_headers, env;
 	bool disable_tls;
 	bool print_config;
 };
@@ -58,6 +58,13 @@ static const struct option_spec options[] = {
 	  .min = 1,
 	  .max = MAX_WINDOW_S,
 	  .help = "a profile for so many seconds each; 10" },
+	{ .name = "env",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXTS,
+	  FIELD(env),
+	  .help = "keep this variable of each process's environment, as the label process.environment_variable.NAME, up to 255 bytes of it; "
+		  "a comma list, may be repeated; 16 at most. No other variable is kept, but for the service's name in OTEL_SERVICE_NAME or "
+		  "OTEL_RESOURCE_ATTRIBUTES" },
 	{ .group = "Where it is kept",
 	  .name = "store",
 	  .metavar = "DIRECTORY",
@@ -129,6 +136,15 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
+#define MAX_NAMES      64 /* the library takes less, and says so */
+#define MAX_NAME_BYTES 8192
+
+/* Names of variables, as the library takes them. */
+struct names {
+	const char *list[MAX_NAMES + 1];
+	char texts[MAX_NAME_BYTES];
+};
+
 struct agent {
 	struct sonde_session *session;
 	uint64_t warnings[MAX_WARNINGS]; /* hashes of those that were said: most come again with each window */
@@ -194,7 +210,7 @@ static int open_store(const struct agent_arguments *arguments, struct agent_wind
 	return err;
 }
 
-static int run(const struct agent_arguments *arguments, const char *command_line, struct agent *agent)
+static int run(const struct agent_arguments *arguments, const struct names *names, const char *command_line, struct agent *agent)
 {
 	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = arguments->freq_hz };
 	const struct sonde_session_options of_library = {
@@ -206,6 +222,8 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 		.every_ns = arguments->window_s * NS_PER_S,
 		.profile_format = "json",
 		.profile = take_window,
+		.process_labels = true,
+		.environment = names->list,
 		.window = print_warnings,
 		.arg = agent,
 	};
@@ -229,12 +247,38 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 struct agent_settings {
 	uint64_t max_age_ns;
 	struct otlp_endpoint endpoint; /* with --otlp */
+	struct names names;
 };
+
+static int parse_names(const struct option_texts *given, struct names *names, struct diag *diag)
+{
+	size_t size = 0;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < given->nr; i++) {
+		size_t bytes = strlen(given->texts[i]) + 1;
+		char *rest = names->texts + size, *name;
+
+		if (bytes > sizeof(names->texts) - size)
+			return diag_errno(diag, EINVAL, "env: the names are too long");
+		memcpy(rest, given->texts[i], bytes);
+		size += bytes;
+		while ((name = strsep(&rest, ","))) {
+			if (nr == MAX_NAMES)
+				return diag_errno(diag, EINVAL, "env: too many names");
+			names->list[nr++] = name;
+		}
+	}
+	names->list[nr] = NULL;
+	return 0;
+}
 
 static int parse_settings(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
 {
 	if (store_duration_parse(arguments->store_max_age, &ret_settings->max_age_ns) || !ret_settings->max_age_ns)
 		return diag_errno(diag, EINVAL, "store-max-age is a duration such as 12h or 7d, not '%.40s'", arguments->store_max_age);
+	if (parse_names(&arguments->env, &ret_settings->names, diag))
+		return -EINVAL;
 	return arguments->otlp ? otlp_endpoint_parse(arguments->otlp, arguments->disable_tls, &ret_settings->endpoint, diag) : 0;
 }
 
@@ -265,7 +309,7 @@ static int start(const struct agent_arguments *arguments, const struct agent_set
 
 	if (open_store(arguments, &agent.windows))
 		return SONDE_EXIT_FAILED;
-	code = start_delivery(arguments, settings, &agent.delivery) ? SONDE_EXIT_FAILED : run(arguments, command_line, &agent);
+	code = start_delivery(arguments, settings, &agent.delivery) ? SONDE_EXIT_FAILED : run(arguments, &settings->names, command_line, &agent);
 	delivery_end(agent.delivery);
 	signals_done();
 	sonde_session_free(agent.session);
