@@ -62,9 +62,9 @@ static const struct option_spec options[] = {
 	  .metavar = "NAME",
 	  .kind = OPTION_TEXTS,
 	  FIELD(env),
-	  .help = "keep this variable of each process's environment, as the label process.environment_variable.NAME, up to 255 bytes of it; "
-		  "a comma list, may be repeated; 16 at most. No other variable is kept, but for the service's name in OTEL_SERVICE_NAME or "
-		  "OTEL_RESOURCE_ATTRIBUTES" },
+	  .help = "keep this variable of each process's environment, as the label process.environment_variable.NAME, 255 bytes of it at "
+		  "most; a comma list, may be repeated, 16 names in all. No other variable is kept, except the service's name, of "
+		  "OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES" },
 	{ .group = "Where it is kept",
 	  .name = "store",
 	  .metavar = "DIRECTORY",
@@ -309,7 +309,8 @@ static int start(const struct agent_arguments *arguments, const struct agent_set
 
 	if (open_store(arguments, &agent.windows))
 		return SONDE_EXIT_FAILED;
-	code = start_delivery(arguments, settings, &agent.delivery) ? SONDE_EXIT_FAILED : run(arguments, &settings->names, command_line, &agent);
+	code = start_delivery(arguments, settings, &agent.delivery) ? SONDE_EXIT_FAILED
+								    : run(arguments, &settings->names, command_line, &agent);
 	delivery_end(agent.delivery);
 	signals_done();
 	sonde_session_free(agent.session);

@@ -74,8 +74,7 @@ static int add_labels(const struct sample *from, struct profile *profile, struct
 	return 0;
 }
 
-static int add_sample(const struct window *window, const struct sample *from, bool with_labels, struct stack_builder *builder,
-		      struct profile *profile)
+static int add_sample(const struct window *window, const struct sample *from, struct stack_builder *builder, struct profile *profile)
 {
 	struct profile_sample sample = {
 		.tgid = from->key.ids.tgid,
@@ -87,7 +86,7 @@ static int add_sample(const struct window *window, const struct sample *from, bo
 	};
 	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_builder_sample(builder, &from->key.ids, from->count, &sample);
 
-	if (!err && with_labels)
+	if (!err && window->has_process_labels)
 		err = add_labels(from, profile, &sample);
 	return err ? err : profile_add(profile, &sample);
 }
@@ -97,7 +96,7 @@ int measurement_add_samples(struct measurement *measurement, struct window *wind
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < samples_nr(window->samples); i++)
-		err = add_sample(window, samples_at(window->samples, i), measurement->parts.options->process_labels, builder, profile);
+		err = add_sample(window, samples_at(window->samples, i), builder, profile);
 	return err;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_label: keys of the labels that say what a process belongs to. A sample has them beside those that the program itself gives it. The
- * keys are OpenTelemetry's (semantic conventions: service, container, k8s, process). */
+/* process_label: keys of the labels that say what a process belongs to. A sample has them beside those that the program itself gives it.
+ * The keys are OpenTelemetry's (semantic conventions: service, container, k8s, process). */
 #pragma once
 #include <stdbool.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identities: the labels of processes (process/process_labels.h) at each moment. A process is read while it lives: after an exec, or when a
- * sample of it arrives. What was read belongs to the program that ran then: the times of forks and execs, from the side-band, are its
- * borders. A sample from the other side of a border, or of a process that had ended before it could be read, has no labels rather than those
- * of another. One thread. */
+/* identities: the labels of processes (process/process_labels.h) at each moment. A process is read while it lives: after an exec, or when
+ * a sample of it arrives. What was read belongs to the program that ran then: the times of forks and execs, from the side-band, are its
+ * borders. A sample from the other side of a border, or of a process that had ended before it could be read, has no labels rather than
+ * those of another. One thread. */
 #pragma once
 #include <stdint.h>
 
@@ -15,8 +15,8 @@ struct identities;
 struct identities *identities_new(struct proxy *proxy, const struct environment_names *names);
 void identities_free(struct identities *identities); /* takes NULL */
 
-/* A sample of that process has arrived: reads the process unless that was done or tried. Call it before the side-band is read up to now. 0 or
- * -ENOMEM. */
+/* A sample of that process has arrived: reads the process unless that was done or tried. Call it before the side-band is read up to now.
+ * 0 or -ENOMEM. */
 MUST_CHECK int identities_meet(struct identities *identities, uint32_t tgid);
 /* Side-band events, in the order of their times. Each returns 0 or -ENOMEM. An exec reads the process, as long as all of that takes little
  * CPU time. */
