@@ -12,7 +12,8 @@
 #define MAX_PROCESSES (1u << 17) /* more have no labels */
 #define MAX_BYTES     (64u << 20) /* of labels; beyond that, processes have none */
 #define MAX_PAST      4          /* execs of one process whose samples are still on their way */
-/* Reading after an exec may take a hundredth of the time, so that short processes have labels; the others wait for their first sample. */
+#define MAX_AGAIN     64
+/* Reading after an exec may take a hundredth of a CPU's time, so that short processes have labels; the others wait for their first sample. */
 #define EAGER_SHARE   100
 #define EAGER_MAX_NS  (20 * NS_PER_MS)
 
@@ -39,7 +40,8 @@ struct identities {
 	struct u64_map by_tgid;        /* index in entries */
 	uint64_t known_ns;             /* events before that were lost */
 	uint64_t bytes;
-	uint64_t left_ns, given_ns;    /* of the time for reading after an exec; when that was last updated */
+	uint32_t again[MAX_AGAIN], nr_again; /* tgids: to be read again */
+	uint64_t left_ns, given_ns;    /* of the CPU time for reading after an exec; when that was last updated */
 };
 
 struct identities *identities_new(struct proxy *proxy, const struct environment_names *names)
@@ -185,20 +187,52 @@ static bool is_given_time(struct identities *identities)
 	return identities->left_ns > NS_PER_MS;
 }
 
+static uint64_t cpu_ns(const struct identities *identities)
+{
+	return clock_of_ns(CLOCK_THREAD_CPUTIME_ID) + proxy_cpu_ns(identities->proxy);
+}
+
+/* Reads it before it has a sample. */
+static int read_early(struct identities *identities, struct entry *entry)
+{
+	uint64_t from_ns, to_ns, took_ns;
+	int err;
+
+	if (entry->is_tried || !is_given_time(identities))
+		return 0;
+	from_ns = cpu_ns(identities);
+	err = read_process(identities, entry);
+	to_ns = cpu_ns(identities);
+	took_ns = to_ns > from_ns ? to_ns - from_ns : entry->read_end_ns - entry->read_ns; /* less: the proxy was restarted */
+	identities->left_ns -= took_ns < identities->left_ns ? took_ns : identities->left_ns;
+	if (!entry->is_tried && identities->nr_again < MAX_AGAIN)
+		identities->again[identities->nr_again++] = entry->tgid;
+	return err;
+}
+
 int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_ns)
 {
 	struct entry *entry;
-	uint64_t took_ns;
 	int err = enter(identities, tgid, &entry);
 
 	if (err || !entry)
 		return err;
 	begin(identities, entry, time_ns);
-	if (entry->is_tried || !is_given_time(identities))
-		return 0;
-	err = read_process(identities, entry);
-	took_ns = entry->read_end_ns - entry->read_ns;
-	identities->left_ns -= took_ns < identities->left_ns ? took_ns : identities->left_ns;
+	return read_early(identities, entry);
+}
+
+int identities_retry(struct identities *identities)
+{
+	uint32_t nr = identities->nr_again, again[MAX_AGAIN];
+	int err = 0;
+
+	memcpy(again, identities->again, sizeof(again));
+	identities->nr_again = 0;
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		struct entry *entry = find(identities, again[i]);
+
+		err = entry ? read_early(identities, entry) : 0;
+	}
 	return err;
 }
 

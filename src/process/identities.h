@@ -22,6 +22,8 @@ MUST_CHECK int identities_meet(struct identities *identities, uint32_t tgid);
  * CPU time. */
 MUST_CHECK int identities_fork(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 MUST_CHECK int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_ns);
+/* From time to time: reads those that were in the middle of an exec, as most are when the event arrives. 0 or -ENOMEM. */
+MUST_CHECK int identities_retry(struct identities *identities);
 void identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 /* Events up to then were lost: forgets all. */
 void identities_lost(struct identities *identities, uint64_t time_ns);

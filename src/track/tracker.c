@@ -619,7 +619,8 @@ static int sweep(struct tracker *tracker)
 
 int tracker_read(struct tracker *tracker, struct diag *diag)
 {
-	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
+	int err = (tracker->identities ? identities_retry(tracker->identities) : 0) ?:
+		  sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
 
 	tracker->known = (struct deferred_process){ 0 };
 	if (err)

@@ -105,7 +105,7 @@ def services_and_variables():
 	folder = fresh_folder("services")
 	with contextlib.ExitStack() as stack:
 		collector = stack.enter_context(Collector())
-		shop = stack.enter_context(labelled("shop", OTEL_SERVICE_NAME="shop", REGION="north", PASSWORD=SECRET, REGIONAL=SECRET))
+		shop = stack.enter_context(labelled("shop", REGIONAL=SECRET, OTEL_SERVICE_NAME="shop", REGION="north", PASSWORD=SECRET))
 		cart = stack.enter_context(labelled("cart", OTEL_RESOURCE_ATTRIBUTES="a=%s,service.name=the%%20cart" % SECRET, REGION="south\n" + "x" * 300))
 		bare = stack.enter_context(labelled("bare"))
 		result = stack.enter_context(agent(folder, "--otlp", collector.address, "--env", "REGION,ABSENT", "--env", "ZONE", 4)).finish()
