@@ -33,7 +33,7 @@ struct agent_arguments {
 	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
 	const char *store, *store_max_age, *config;
 	const char *otlp, *otlp_ca, *otlp_cert, *otlp_key;
-	struct option_texts otlp_headers;
+	struct option_texts otlp_headers, env;
 	const char *skywalking, *skywalking_authentication, *skywalking_ca, *skywalking_cert, *skywalking_key, *skywalking_period;
 	const char *skywalking_layer, *skywalking_service, *skywalking_instance, *skywalking_process;
 	uint64_t skywalking_heartbeat_s, skywalking_check_s, skywalking_flush_s;
@@ -66,6 +66,13 @@ static const struct option_spec options[] = {
 	  .min = 1,
 	  .max = MAX_WINDOW_S,
 	  .help = "a profile for so many seconds each; 10" },
+	{ .name = "env",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXTS,
+	  FIELD(env),
+	  .help = "keep this variable of each process's environment, as the label process.environment_variable.NAME, 255 bytes of it at "
+		  "most; a comma list, may be repeated, 16 names in all. No other variable is kept, except the service's name, of "
+		  "OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES" },
 	{ .group = "Where it is kept",
 	  .name = "store",
 	  .metavar = "DIRECTORY",
@@ -215,6 +222,15 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
+#define MAX_NAMES      64 /* the library takes less, and says so */
+#define MAX_NAME_BYTES 8192
+
+/* Names of variables, as the library takes them. */
+struct env_names {
+	const char *list[MAX_NAMES + 1];
+	char texts[MAX_NAME_BYTES];
+};
+
 struct agent {
 	struct sonde_session *session;
 	uint64_t warnings[MAX_WARNINGS]; /* hashes of those that were said: most come again with each window */
@@ -280,7 +296,7 @@ static int open_store(const struct agent_arguments *arguments, struct agent_wind
 	return err;
 }
 
-static int run(const struct agent_arguments *arguments, const char *command_line, struct agent *agent)
+static int run(const struct agent_arguments *arguments, const struct env_names *names, const char *command_line, struct agent *agent)
 {
 	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = arguments->freq_hz };
 	const struct sonde_session_options of_library = {
@@ -292,6 +308,8 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 		.every_ns = arguments->window_s * NS_PER_S,
 		.profile_format = "json",
 		.profile = take_window,
+		.process_labels = true,
+		.environment = names->list,
 		.window = print_warnings,
 		.arg = agent,
 	};
@@ -316,19 +334,43 @@ struct agent_settings {
 	uint64_t max_age_ns;
 	struct endpoint otlp, skywalking; /* where they are given */
 	char host[HOST_NAME_MAX + 1];
-	struct sky_names names;
+	struct sky_names sky_names;
+	struct env_names env;
 };
 
-static int parse_names(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
+static int parse_env(const struct option_texts *given, struct env_names *names, struct diag *diag)
+{
+	size_t size = 0;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < given->nr; i++) {
+		size_t bytes = strlen(given->texts[i]) + 1;
+		char *rest = names->texts + size, *name;
+
+		if (bytes > sizeof(names->texts) - size)
+			return diag_errno(diag, EINVAL, "env: the names are too long");
+		memcpy(rest, given->texts[i], bytes);
+		size += bytes;
+		while ((name = strsep(&rest, ","))) {
+			if (nr == MAX_NAMES)
+				return diag_errno(diag, EINVAL, "env: too many names");
+			names->list[nr++] = name;
+		}
+	}
+	names->list[nr] = NULL;
+	return 0;
+}
+
+static int parse_sky_names(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
 {
 	if (gethostname(settings->host, sizeof(settings->host)))
 		snprintf(settings->host, sizeof(settings->host), "unknown");
-	settings->names = (struct sky_names){ .layer = arguments->skywalking_layer,
+	settings->sky_names = (struct sky_names){ .layer = arguments->skywalking_layer,
 					      .service = arguments->skywalking_service,
 					      .instance = arguments->skywalking_instance,
 					      .process = arguments->skywalking_process,
 					      .host = settings->host };
-	return sky_names_check(&settings->names, diag);
+	return sky_names_check(&settings->sky_names, diag);
 }
 
 static int parse_settings(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
@@ -341,7 +383,9 @@ static int parse_settings(const struct agent_arguments *arguments, struct agent_
 		err = endpoint_parse(arguments->otlp, arguments->disable_tls, &endpoint_otlp, &ret_settings->otlp, diag);
 	if (!err && arguments->skywalking)
 		err = endpoint_parse(arguments->skywalking, arguments->disable_tls, &endpoint_skywalking, &ret_settings->skywalking, diag);
-	return err ? err : parse_names(arguments, ret_settings, diag);
+	if (!err)
+		err = parse_env(&arguments->env, &ret_settings->env, diag);
+	return err ? err : parse_sky_names(arguments, ret_settings, diag);
 }
 
 static int start_delivery(const struct agent_arguments *arguments, const struct agent_settings *settings, struct delivery **ret_delivery)
@@ -375,7 +419,7 @@ static int start_skywalking(const struct agent_arguments *arguments, const struc
 					     .post = &files,
 					     .authentication = arguments->skywalking_authentication,
 					     .period = arguments->skywalking_period,
-					     .names = settings->names,
+					     .names = settings->sky_names,
 					     .heartbeat_ns = arguments->skywalking_heartbeat_s * NS_PER_S,
 					     .check_ns = arguments->skywalking_check_s * NS_PER_S,
 					     .flush_ns = arguments->skywalking_flush_s * NS_PER_S };
@@ -397,7 +441,7 @@ static int start(const struct agent_arguments *arguments, const struct agent_set
 		return SONDE_EXIT_FAILED;
 	code = start_delivery(arguments, settings, &agent.delivery) || start_skywalking(arguments, settings, &skywalking) ?
 		       SONDE_EXIT_FAILED :
-		       run(arguments, command_line, &agent);
+		       run(arguments, &settings->env, command_line, &agent);
 	sky_client_end(skywalking);
 	delivery_end(agent.delivery);
 	signals_done();

@@ -315,11 +315,19 @@ static void print_text(const char *name, const char *text, struct buffer *buffer
 	buffer_text(buffer, "'\n");
 }
 
-/* Headers may be passwords: their values are not shown. */
+/* Headers may be passwords: their values are not shown. Names are one comma list. */
 static void print_texts(const char *name, const struct option_texts *texts, struct buffer *buffer)
 {
-	for (uint32_t i = 0; i < texts->nr; i++)
-		buffer_printf(buffer, "# %s: '%.*s: ...'\n", name, (int)strcspn(texts->texts[i], ":"), texts->texts[i]);
+	CLEANUP(buffer_done) struct buffer list = BUFFER_INIT(OPTION_MAX_TEXTS * MAX_VALUE_BYTES);
+
+	for (uint32_t i = 0; i < texts->nr; i++) {
+		if (strchr(texts->texts[i], ':'))
+			buffer_printf(buffer, "# %s: '%.*s: ...'\n", name, (int)strcspn(texts->texts[i], ":"), texts->texts[i]);
+		else
+			buffer_printf(&list, "%s%s", list.size ? "," : "", texts->texts[i]);
+	}
+	if (list.size)
+		print_text(name, list.data, buffer);
 }
 
 void config_print(const struct verb *verb, const void *arguments, struct buffer *buffer)

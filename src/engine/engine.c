@@ -59,6 +59,16 @@ static int make_tracker(struct engine *engine, const struct engine_options *opti
 	return tracker_use_runtimes(engine->tracker, engine->sampler);
 }
 
+static int make_identities(struct engine *engine, const struct environment_names *names)
+{
+	engine->identities = identities_new(engine->proxy, names);
+	if (!engine->identities)
+		return -ENOMEM;
+	tracker_use_identities(engine->tracker, engine->identities);
+	stack_recorder_use_identities(engine->recorder, engine->identities);
+	return 0;
+}
+
 int engine_init(struct engine *engine, const struct engine_options *options, struct diag *diag)
 {
 	int err;
@@ -71,6 +81,8 @@ int engine_init(struct engine *engine, const struct engine_options *options, str
 	err = load(engine, options, diag);
 	if (!err)
 		err = make_tracker(engine, options, diag);
+	if (!err && options->label_names)
+		err = make_identities(engine, options->label_names);
 	if (!err && options->audit_every)
 		err = auditor_new(tracker_processes(engine->tracker), engine->account, diag, &engine->auditor);
 	if (err)
@@ -87,6 +99,7 @@ void engine_done(struct engine *engine)
 	initial_stacks_free(engine->initial_stacks);
 	auditor_free(engine->auditor);
 	tracker_free(engine->tracker);
+	identities_free(engine->identities);
 	parser_free(engine->parser);
 	proxy_free(engine->proxy);
 	sampler_free(engine->sampler);

@@ -29,6 +29,7 @@ struct engine_options {
 	bool no_cache;              /* of tables on disk */
 	bool timestamps;            /* as with_times of stack_recorder_new */
 	bool initial_stacks;                 /* report the threads that wait at the start */
+	const struct environment_names *label_names; /* of variables: samples have the labels of their processes; NULL: they have not */
 	bool renews_payloads;         /* the kernel side may forget which stacks it sent, to make room for more */
 };
 
@@ -42,6 +43,7 @@ struct engine {
 	struct auditor *auditor;    /* NULL: no audits */
 	struct initial_stacks *initial_stacks;        /* NULL: not requested */
 	struct deferred_stacks *deferred;
+	struct identities *identities; /* likewise */
 	struct stack_recorder *recorder;
 	bool renews_payloads;
 	uint64_t looked_ns;         /* at the list of CPUs */

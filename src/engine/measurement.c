@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "stacks/sample_labels.h"
+
 int measurement_new(const struct measurement_type *type, const struct measurement_parts *parts, struct sampler_options *sampling,
 		    struct diag *diag, struct measurement **ret_measurement)
 {
@@ -62,6 +64,16 @@ int measurement_profile(struct measurement *measurement, struct window *window, 
 	return err;
 }
 
+/* With the labels of its process. */
+static int add_labels(const struct sample *from, struct profile *profile, struct profile_sample *sample)
+{
+	if (from->key.labels)
+		return sample_labels_add(profile, from->key.labels, sample);
+	if (from->key.ids.tgid)
+		profile_account(profile)->labels_missed += from->count;
+	return 0;
+}
+
 static int add_sample(const struct window *window, const struct sample *from, struct stack_builder *builder, struct profile *profile)
 {
 	struct profile_sample sample = {
@@ -74,6 +86,8 @@ static int add_sample(const struct window *window, const struct sample *from, st
 	};
 	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_builder_sample(builder, &from->key.ids, from->count, &sample);
 
+	if (!err && window->has_process_labels)
+		err = add_labels(from, profile, &sample);
 	return err ? err : profile_add(profile, &sample);
 }
 

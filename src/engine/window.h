@@ -20,6 +20,7 @@ struct window {
 	uint64_t unix_offset_ns;     /* CLOCK_REALTIME minus that */
 	const struct stack_store *store; /* borrowed until stack_recorder_done */
 	struct samples *samples;
+	bool has_process_labels;     /* as far as they are known */
 	struct wait_sums *sums;      /* NULL: waits are not measured */
 	struct buffer waits;         /* of runq --stacks: struct sonde_runqslower_record each */
 	void *own;                   /* what the measurement keeps of it; NULL: nothing */

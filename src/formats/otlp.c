@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes OpenTelemetry's profiles (opentelemetry-proto 1.10 and newer, ProfilesData; collectors take the same message as a request): a
- * resource per process, and in it a profile per value type. */
+ * resource per process (formats/otlp_resource.h), and in it a profile per value type. */
 #include "formats/otlp.h"
 
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "formats/formats.h"
 #include "frames/tick.h"
 #include "model/account_text.h"
+#include "model/process_label.h"
 
 #define FIELD(id, number, name) static const struct otlp_field id = { number, name }
 FIELD(resource_profiles, 1, "resourceProfiles");
@@ -48,9 +49,28 @@ static void resource_text(struct otlp_sink *sink, const char *key, const char *t
 	otlp_end(sink);
 }
 
-static void write_resource(struct otlp *otlp, const struct track *track)
+/* Those of the process's labels. Returns whether its executable is among them. */
+static bool write_process_labels(struct otlp *otlp, uint32_t labels)
+{
+	uint32_t nr;
+	const struct profile_label *list = profile_labels_at(otlp->profile, labels, &nr);
+	bool has_executable = false;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const char *key = profile_string_text(otlp->profile, list[i].key);
+
+		if (!otlp_is_of_resource(otlp->profile, &list[i]))
+			continue;
+		resource_text(&otlp->sink, key, profile_string_text(otlp->profile, list[i].text));
+		has_executable |= !strcmp(key, PROCESS_LABEL_EXECUTABLE);
+	}
+	return has_executable;
+}
+
+static void write_resource(struct otlp *otlp, const struct track *track, uint32_t labels)
 {
 	struct otlp_sink *sink = &otlp->sink;
+	bool has_executable;
 
 	otlp_begin(sink, resource);
 	otlp_list_begin(sink, resource_attributes);
@@ -61,8 +81,10 @@ static void write_resource(struct otlp *otlp, const struct track *track)
 		otlp_choice_i64(sink, int_value, track->tgid);
 		otlp_end(sink);
 		otlp_end(sink);
-		resource_text(sink, "process.executable.name", profile_string_text(otlp->profile, track->comm));
 	}
+	has_executable = write_process_labels(otlp, labels);
+	if (track->tgid && !has_executable)
+		resource_text(sink, PROCESS_LABEL_EXECUTABLE, profile_string_text(otlp->profile, track->comm));
 	resource_text(sink, "host.name", profile_account_of(otlp->profile)->host);
 	otlp_list_end(sink);
 	otlp_end(sink);
@@ -86,6 +108,8 @@ static void write_labels(struct otlp *otlp, uint32_t number)
 	const struct profile_label *labels = profile_labels_at(otlp->profile, number, &nr_labels);
 
 	for (uint32_t i = 0; i < nr_labels; i++) {
+		if (otlp_is_of_resource(otlp->profile, &labels[i]))
+			continue;
 		if (labels[i].is_number)
 			number_attribute(otlp, labels[i].key, labels[i].number, labels[i].unit);
 		else
@@ -141,12 +165,12 @@ static void write_id(struct otlp *otlp)
 	otlp_id(&otlp->sink, profile_id, id);
 }
 
-/* The tracks of one process. */
-struct process {
-	const struct track *first, *end;
+/* Samples of one process with one resource. */
+struct pieces {
+	const struct otlp_piece *first, *end;
 };
 
-static void write_profile(struct otlp *otlp, struct process process, uint32_t type)
+static void write_profile(struct otlp *otlp, struct pieces pieces, uint32_t type)
 {
 	const struct account *account = profile_account_of(otlp->profile);
 	uint32_t nr_types,
@@ -158,13 +182,11 @@ static void write_profile(struct otlp *otlp, struct process process, uint32_t ty
 	otlp_item(sink, profiles);
 	write_type(otlp, sample_type, types[type].type, types[type].unit);
 	otlp_list_begin(sink, samples);
-	for (const struct track *track = process.first; track < process.end; track++) {
-		for (uint32_t i = track->first; i < track->first + track->nr; i++) {
-			const struct profile_sample *sample = profile_sample_at(otlp->profile, otlp->tracks.samples[i]);
+	for (const struct otlp_piece *piece = pieces.first; piece < pieces.end; piece++) {
+		const struct profile_sample *sample = profile_sample_at(otlp->profile, piece->sample);
 
-			if (sample->values[type])
-				write_sample(otlp, sample, type);
-		}
+		if (sample->values[type])
+			write_sample(otlp, sample, type);
 	}
 	otlp_list_end(sink);
 	otlp_fixed64(sink, time_unix_nano, account->start_unix_ns);
@@ -180,14 +202,14 @@ static void write_profile(struct otlp *otlp, struct process process, uint32_t ty
 	otlp_end(sink);
 }
 
-static void write_process(struct otlp *otlp, struct process process)
+static void write_pieces(struct otlp *otlp, const struct track *track, struct pieces pieces)
 {
 	struct otlp_sink *sink = &otlp->sink;
 	uint32_t nr_types;
 
 	profile_sum_types(otlp->profile, &nr_types);
 	otlp_item(sink, resource_profiles);
-	write_resource(otlp, process.first);
+	write_resource(otlp, track, pieces.first->resource);
 	otlp_list_begin(sink, scope_profiles);
 	otlp_item(sink, scope_profiles);
 	otlp_begin(sink, scope);
@@ -195,11 +217,31 @@ static void write_process(struct otlp *otlp, struct process process)
 	otlp_end(sink);
 	otlp_list_begin(sink, profiles);
 	for (uint32_t type = 0; type < nr_types; type++)
-		write_profile(otlp, process, type);
+		write_profile(otlp, pieces, type);
 	otlp_list_end(sink);
 	otlp_end(sink);
 	otlp_list_end(sink);
 	otlp_end(sink);
+}
+
+/* The tracks are those of one process. */
+static void write_process(struct otlp *otlp, const struct track *first, const struct track *end)
+{
+	struct pieces pieces;
+	const struct otlp_piece *last;
+	int err = otlp_resources_find(&otlp->resources, &otlp->tracks, first, end);
+
+	if (err) {
+		otlp->err = err;
+		return;
+	}
+	pieces.first = otlp->resources.pieces;
+	for (last = pieces.first + otlp->resources.nr; pieces.first < last; pieces.first = pieces.end) {
+		pieces.end = pieces.first;
+		while (pieces.end < last && pieces.end->resource == pieces.first->resource)
+			pieces.end++;
+		write_pieces(otlp, first, pieces);
+	}
 }
 
 static void write_message(struct otlp *otlp)
@@ -210,12 +252,11 @@ static void write_message(struct otlp *otlp)
 		json_open(&sink->json, '{');
 	otlp_list_begin(sink, resource_profiles);
 	for (uint32_t i = 0; i < otlp->tracks.nr && !sink->json.buffer->err;) {
-		struct process process = { .first = &otlp->tracks.all[i] };
+		const struct track *first = &otlp->tracks.all[i];
 
-		while (i < otlp->tracks.nr && otlp->tracks.all[i].tgid == process.first->tgid)
+		while (i < otlp->tracks.nr && otlp->tracks.all[i].tgid == first->tgid)
 			i++;
-		process.end = &otlp->tracks.all[i];
-		write_process(otlp, process);
+		write_process(otlp, first, &otlp->tracks.all[i]);
 	}
 	otlp_list_end(sink);
 	otlp_write_dictionary(otlp);
@@ -228,6 +269,7 @@ static void otlp_done(struct otlp *otlp)
 	buffer_done(&otlp->sink.scratch);
 	buffer_done(&otlp->account);
 	tracks_done(&otlp->tracks);
+	otlp_resources_done(&otlp->resources);
 	inlines_done(&otlp->inlines);
 	interned_done(&otlp->attributes);
 	interned_done(&otlp->stacks);
@@ -239,6 +281,7 @@ static int write_otlp(const struct profile *profile, bool is_json, const struct 
 		.sink = { .json = { .buffer = buffer }, .scratch = BUFFER_INIT(buffer->max), .is_json = is_json },
 		.profile = profile,
 		.profile_id = options->profile_id,
+		.resources = { .profile = profile },
 		.account = BUFFER_INIT(buffer->max),
 		.attributes = INTERNED_INIT(struct otlp_attribute, sizeof(struct otlp_attribute), UINT64_MAX),
 		.stacks = INTERNED_INIT(struct otlp_stack, sizeof(struct otlp_stack), UINT64_MAX),

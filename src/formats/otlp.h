@@ -3,6 +3,7 @@
  * refer to. */
 #pragma once
 #include "base/interned.h"
+#include "formats/otlp_resource.h"
 #include "formats/otlp_sink.h"
 #include "frames/inlines.h"
 #include "frames/tracks.h"
@@ -32,6 +33,7 @@ struct otlp {
 	struct otlp_sink sink;
 	const struct profile *profile;
 	struct tracks tracks;
+	struct otlp_resources resources;
 	struct inlines inlines;
 	struct buffer account; /* as text */
 	const uint8_t *profile_id; /* of the message; NULL: none */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/plain_text.h"
 #include "base/small_file.h"
 #include "base/suffix.h"
@@ -16,7 +17,8 @@
 #define CGROUP_BYTES (16u << 10) /* of all hierarchies */
 #define SHORT_ID     12
 
-#define STATE_FIELD	3
+#define FLAGS_FIELD	9
+#define PF_KTHREAD	0x00200000 /* the kernel's include/linux/sched.h */
 #define ENV_START_FIELD 50 /* where it ends is the next */
 
 /* What proc_pid_stat(5) has as the field of that number. It is behind the name, which may have any character. "": it cannot be read. */
@@ -30,13 +32,14 @@ static void read_stat(int proc_fd, uint32_t number, char *field, size_t room)
 	snprintf(field, room, "%.*s", at ? (int)strcspn(at + 1, " ") : 0, at ? at + 1 : "");
 }
 
-/* Has the process ended, though nobody has waited for it yet? Then its environment and its file are gone. */
-static bool is_dead(int proc_fd)
+/* The others have no file when they are ending, or have ended and nobody has waited for them: what they were is lost. */
+static bool is_kernel_thread(int proc_fd)
 {
-	char state[4];
+	char text[24];
+	uint64_t flags;
 
-	read_stat(proc_fd, STATE_FIELD, state, sizeof(state));
-	return !*state || strchr("ZXx", *state);
+	read_stat(proc_fd, FLAGS_FIELD, text, sizeof(text));
+	return !number_u64(text, UINT64_MAX, &flags) && (flags & PF_KTHREAD);
 }
 
 /* Its environment was empty: because it is in the middle of an exec, or was a moment ago? */
@@ -58,7 +61,7 @@ static int read_executable(int proc_fd, struct process_identity *identity)
 	if (size < 0 && (errno == EACCES || errno == EPERM))
 		return 0;
 	if (size < 0)
-		return errno != ENOENT ? -errno : is_dead(proc_fd) ? -ESRCH : 0; /* a kernel thread has none */
+		return errno != ENOENT ? -errno : is_kernel_thread(proc_fd) ? 0 : -ESRCH;
 	if (has_suffix(path, (size_t)size, " (deleted)"))
 		size -= (ssize_t)strlen(" (deleted)");
 	name = memrchr(path, '/', (size_t)size);

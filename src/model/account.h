@@ -55,7 +55,7 @@ struct account_counts {
 	uint64_t runtime_missed; /* samples that lost their runtime stack: no room, or its program was not loaded */
 	/* interpreters' frames whose code the kernel side had in its cache; of these: read again, and found to be other code */
 	uint64_t runtime_cache_hits, runtime_cache_checks, runtime_cache_wrong;
-	uint64_t labels_missed;  /* samples that lost their labels: no room, or not readable */
+	uint64_t labels_missed;  /* samples that lost their labels: no room, not readable, or their process had ended before it was read */
 	/* stacks that libdw unwound again: audited = agreed + differed + sum(not comparable) */
 	uint64_t audited, audit_agreed, audit_differed, audit_not_comparable[AUDIT_REASON_COUNT];
 	/* own cost */

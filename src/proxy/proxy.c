@@ -380,6 +380,30 @@ int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file
 	return 0;
 }
 
+int proxy_identity(struct proxy *proxy, uint32_t tgid, const struct environment_names *names, struct process_identity *ret_identity,
+		   struct environment_values *ret_values)
+{
+	struct proxy_request request = { .kind = PROXY_IDENTITY, .tgid = tgid };
+	const struct proxy_identity *answer;
+	size_t size = 0;
+	int fd, err;
+
+	if (!proxy)
+		return process_identity_read_with(tgid, names, ret_identity, ret_values);
+	for (uint32_t i = 0; i < names->nr; i++)
+		size += (size_t)snprintf(request.path + size, sizeof(request.path) - size, "%s%c", names->names[i], PROXY_NAME_END);
+	err = ask(proxy, &request, (struct proxy_fds){ -1, -1 }, &fd);
+	closep(&fd);
+	if (err)
+		return err;
+	if (proxy->message.answer.data_bytes != sizeof(*answer))
+		return -EPROTO;
+	answer = (const struct proxy_identity *)proxy->message.data;
+	*ret_identity = answer->identity;
+	*ret_values = answer->values;
+	return 0;
+}
+
 int proxy_locate(struct proxy *proxy, const struct mapped_region *region)
 {
 	struct proxy_request request = {

@@ -6,12 +6,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "identity/process_identity.h"
 #include "proxy/file_system.h"
 
 #define PROXY_NAME "sonde-proxy" /* argv[0] */
 #define PROXY_DATA_BYTES ((size_t)32 << 10) /* of memory in one message */
 
-enum proxy_kind { PROXY_MEMORY, PROXY_MEMORY_SOME, PROXY_MAPS, PROXY_LOCATE, PROXY_FIND, PROXY_OPEN, PROXY_OPEN_DEBUG, PROXY_OPEN_OWN };
+enum proxy_kind {
+	PROXY_MEMORY,
+	PROXY_MEMORY_SOME,
+	PROXY_MAPS,
+	PROXY_LOCATE,
+	PROXY_FIND,
+	PROXY_OPEN,
+	PROXY_OPEN_DEBUG,
+	PROXY_OPEN_OWN,
+	PROXY_IDENTITY, /* `path`: names of variables, each with PROXY_NAME_END behind. The data is a struct proxy_identity */
+};
+#define PROXY_NAME_END '='
 
 struct proxy_request {
 	uint32_t kind, tgid, tid;
@@ -32,6 +44,13 @@ struct proxy_answer {
 	uint32_t file_system;    /* PROXY_OPEN: enum file_system_kind */
 	uint64_t data_bytes;     /* bytes that follow */
 };
+
+struct proxy_identity {
+	struct process_identity identity;
+	struct environment_values values;
+};
+_Static_assert(sizeof(struct proxy_identity) <= PROXY_DATA_BYTES, "fits a message");
+_Static_assert(ENVIRONMENT_MAX_NAMES * ENVIRONMENT_NAME_BYTES < PATH_MAX, "the names fit a request");
 
 struct proxy_message {
 	struct proxy_answer answer;

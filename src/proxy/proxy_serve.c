@@ -110,6 +110,22 @@ static int read_maps(const struct proxy_request *request, struct proxy_fds fds)
 	return err ? err : (uint64_t)st.st_size >= request->max_copy_bytes ? -EFBIG : 0;
 }
 
+static int read_identity(struct proxy_request request, struct proxy_message *message)
+{
+	struct proxy_identity *answer = (struct proxy_identity *)message->data;
+	struct environment_names names = { 0 };
+	int err = 0;
+
+	for (char *name = request.path, *end; !err && (end = strchr(name, PROXY_NAME_END)); name = end + 1) {
+		*end = '\0';
+		err = environment_names_add(&names, name);
+	}
+	if (!err)
+		err = process_identity_read_with(request.tgid, &names, &answer->identity, &answer->values);
+	message->answer.data_bytes = err ? 0 : sizeof(*answer);
+	return err;
+}
+
 /* Takes over the opened file and answers with it, or with a copy. */
 static int give(const struct proxy_request *request, int fd, int copy_fd, struct proxy_answer *answer, int *ret_fd)
 {
@@ -151,6 +167,8 @@ static int perform(const struct proxy_request *request, struct proxy_fds fds, st
 		return read_memory(request, message);
 	case PROXY_MAPS:
 		return read_maps(request, fds);
+	case PROXY_IDENTITY:
+		return read_identity(*request, message);
 	case PROXY_LOCATE:
 		*ret_fd = mapped_file_locate(request->tgid, request->from, request->to, request->inode, request->path);
 		return *ret_fd < 0 ? *ret_fd : 0;

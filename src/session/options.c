@@ -79,6 +79,28 @@ static int check_windows(struct sonde_session *session)
 	return o->profile ? session_set_receiver(session) : 0;
 }
 
+static int check_labels(struct sonde_session *session)
+{
+	const struct sonde_session_options *o = &session->options;
+
+	if (o->process_labels && session->measurement->type->profile != measurement_add_samples)
+		return diag_errno(&session->diag, EINVAL, "samples of events have labels of their processes: this mode has none");
+	if (o->environment && *o->environment && !o->process_labels)
+		return diag_errno(&session->diag, EINVAL, "variables of the environment are labels of processes, which are not requested");
+	for (const char *const *name = o->environment; name && *name; name++) {
+		int err = environment_names_add(&session->label_names, *name);
+
+		if (err == -E2BIG)
+			return diag_errno(&session->diag, EINVAL, "%d variables of the environment at most become labels",
+					  ENVIRONMENT_MAX_NAMES);
+		if (err)
+			return diag_errno(&session->diag, EINVAL,
+					  "'%.*s' is no name of a variable: up to %d letters, digits, _, . and -", ENVIRONMENT_NAME_BYTES,
+					  *name, ENVIRONMENT_NAME_BYTES - 1);
+	}
+	return 0;
+}
+
 static void fill_sampling(struct sonde_session *session)
 {
 	const struct sonde_session_options *o = &session->options;
@@ -133,5 +155,5 @@ int session_take_options(struct sonde_session *session, const struct sonde_sessi
 	if (err)
 		return err;
 	fill_sampling(session);
-	return make_measurement(session) ?: check_windows(session);
+	return make_measurement(session) ?: check_windows(session) ?: check_labels(session);
 }

@@ -54,6 +54,7 @@ int session_load_engine(struct sonde_session *session)
 						.audit_every = o->audit_every,
 						.no_cache = o->no_unwind_cache,
 						.timestamps = o->timestamps,
+						.label_names = o->process_labels ? &session->label_names : NULL,
 						.initial_stacks = session->measurement->needs_initial_stacks,
 						.renews_payloads = session->renews_payloads };
 	int err;

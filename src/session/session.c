@@ -76,6 +76,7 @@ static void forget_borrowed(struct sonde_session_options *options)
 	options->tgids = options->tids = NULL;
 	options->comm = options->cgroup = options->vmlinux = options->command_line = NULL;
 	options->command = NULL;
+	options->environment = NULL;
 }
 
 int sonde_session_new(const struct sonde_session_options *options, struct sonde_session **ret_session)

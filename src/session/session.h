@@ -14,6 +14,7 @@
 #include "engine/measurement.h"
 #include "engine/target.h"
 #include "engine/window.h"
+#include "identity/environment.h"
 #include "model/profile.h"
 #include "naming/debug_files.h"
 #include "naming/jit_file_cache.h"
@@ -63,6 +64,7 @@ struct sonde_session {
 	struct window_totals totals;
 	struct diag totals_failure;           /* the reason for totals.err */
 	char *vmlinux;                        /* NULL: not given */
+	struct environment_names label_names; /* with options.process_labels */
 	struct buffer account_text;
 	uint32_t nr_reported_notes;               /* notes of the account returned by sonde_session_warning */
 	int stop_fd, epoll_fd;

@@ -38,6 +38,7 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 	window->unix_offset_ns = clock_unix_offset_ns();
 	window->store = closed.store;
 	window->samples = closed.samples;
+	window->has_process_labels = session->engine.identities != NULL;
 	window->files = location_files_new(&parts, stack_table_locations(closed.store->stacks));
 	if (!window->files)
 		return -ENOMEM;

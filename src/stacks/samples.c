@@ -25,16 +25,20 @@ void samples_free(struct samples *samples)
 {
 	if (!samples)
 		return;
+	for (uint32_t i = 0; i < samples->list.nr; i++)
+		process_labels_unref(samples_at(samples, i)->key.labels);
 	interned_done(&samples->list);
 	free(samples);
 }
 
 uint32_t samples_add(struct samples *samples, const struct sample_key *key)
 {
-	uint32_t number = interned_add(&samples->list, &(struct sample){ .key = *key });
+	uint32_t nr_before = samples->list.nr, number = interned_add(&samples->list, &(struct sample){ .key = *key });
 
 	if (number == INTERNED_NONE)
 		return SAMPLES_NO_MEMORY;
+	if (samples->list.nr > nr_before)
+		process_labels_ref(key->labels);
 	samples->count++;
 	((struct sample *)interned_at(&samples->list, number))->count++;
 	return number;

@@ -6,6 +6,7 @@
 
 #include "abi/record.h"
 #include "base/cleanup.h"
+#include "process/process_labels.h"
 #include "stacks/stack_ids.h"
 
 /* Zero it before filling it: it is hashed and compared as bytes. */
@@ -14,6 +15,7 @@ struct sample_key {
 	uint32_t tid, cpu;
 	uint64_t time_ns;         /* CLOCK_MONOTONIC; 0: samples of all times are one */
 	char comm[SONDE_COMM_BYTES];
+	struct process_labels *labels; /* of its process; a reference, held once for all equal samples; NULL: not known, or not requested */
 };
 
 struct sample {
@@ -26,7 +28,7 @@ struct sample {
 struct samples;
 struct samples *samples_new(void); /* NULL: no memory */
 void samples_free(struct samples *samples); /* takes NULL */
-/* Adds one sample. Returns its number, or SAMPLES_NO_MEMORY. */
+/* Adds one sample; takes a reference to its labels if it needs one. Returns its number, or SAMPLES_NO_MEMORY. */
 #define SAMPLES_NO_MEMORY UINT32_MAX
 uint32_t samples_add(struct samples *samples, const struct sample_key *key);
 uint32_t samples_nr(const struct samples *samples); /* of distinct samples */

@@ -31,6 +31,7 @@ struct stack_recorder {
 	uint64_t newest_ns;         /* latest time of the samples that waited, and of the borders */
 	uint64_t nr_samples;
 	struct account *account;
+	struct identities *identities; /* NULL: none */
 	bool with_times;
 };
 
@@ -90,6 +91,11 @@ void stack_recorder_free(struct stack_recorder *recorder, const struct process_t
 	free(recorder);
 }
 
+void stack_recorder_use_identities(struct stack_recorder *recorder, struct identities *identities)
+{
+	recorder->identities = identities;
+}
+
 static struct stack_store *open_store(const struct stack_recorder *recorder)
 {
 	return recorder->stores->store;
@@ -140,6 +146,8 @@ static int add_sample(struct stack_recorder *recorder, const struct sonde_sample
 	key.time_ns = recorder->with_times ? record->time_ns : 0;
 	memcpy(key.comm, record->comm, sizeof(key.comm));
 	key.comm[sizeof(key.comm) - 1] = '\0';
+	if (recorder->identities)
+		key.labels = identities_at(recorder->identities, record->tgid, record->time_ns);
 	recorder->nr_samples++;
 	number = samples_add(samples, &key);
 	if (number == SAMPLES_NO_MEMORY)
@@ -156,7 +164,11 @@ int stack_recorder_record(struct stack_recorder *recorder, const void *record)
 
 	buffer_append(&recorder->pending, record, size);
 	buffer_append(&recorder->pending, zero, -size % sizeof(zero)); /* aligns the next one */
-	return recorder->pending.err ? -ENOMEM : 0;
+	if (recorder->pending.err)
+		return -ENOMEM;
+	if (recorder->identities && *(const uint32_t *)record == SONDE_RECORD_SAMPLE) /* at once: the process may end at any time */
+		return identities_meet(recorder->identities, ((const struct sonde_sample_record *)record)->tgid);
+	return 0;
 }
 
 static int resolve_stack(struct stack_recorder *recorder, const struct sonde_stack_record *record, const struct process_table *processes)

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "model/account.h"
+#include "process/identities.h"
 #include "process/process_table.h"
 #include "stacks/samples.h"
 #include "stacks/stack_store.h"
@@ -18,6 +19,8 @@ struct stack_recorder;
  * memory. */
 struct stack_recorder *stack_recorder_new(bool with_times, struct account *account);
 void stack_recorder_free(struct stack_recorder *recorder, const struct process_table *processes); /* takes NULL */
+/* From now on samples have the labels of their processes. Borrows `identities` for the recorder's life. */
+void stack_recorder_use_identities(struct stack_recorder *recorder, struct identities *identities);
 /* Takes a record as the sampler delivers it; copies it. 0 or -ENOMEM. */
 MUST_CHECK int stack_recorder_record(struct stack_recorder *recorder, const void *record);
 /* Looks up the frames of the stacks that arrived since the last call, and walks the deferred ones. All mapping events up to now must be in

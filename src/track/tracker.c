@@ -34,6 +34,7 @@ struct tracker {
 	struct table_loader *loader;
 	struct runtime_loader *runtimes; /* or NULL */
 	struct table_cache *cache;     /* or NULL */
+	struct identities *identities; /* likewise */
 	struct sonde_mapping *scratch; /* mappings of the process that is being reported */
 	uint32_t scratch_capacity;
 	struct deferred_process known;      /* the contents of scratch, last looked up; tgid 0: nothing */
@@ -125,6 +126,11 @@ int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler)
 	if (tracker->runtimes)
 		runtime_loader_use_cache(tracker->runtimes, tracker->cache);
 	return tracker->runtimes ? 0 : -ENOMEM;
+}
+
+void tracker_use_identities(struct tracker *tracker, struct identities *identities)
+{
+	tracker->identities = identities;
 }
 
 struct runtime_loader *tracker_runtimes(const struct tracker *tracker)
@@ -500,6 +506,8 @@ static bool has_threads(uint32_t tgid)
 static void end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
 {
 	process_table_exit(tracker->processes, tgid, time_ns);
+	if (tracker->identities)
+		identities_exit(tracker->identities, tgid, time_ns);
 	u64_map_remove(&tracker->leaderless, tgid, 1);
 	if (tracker->follows_children)
 		u64_map_remove(&tracker->only, tgid, 1);
@@ -532,19 +540,26 @@ static void end_leaderless(struct tracker *tracker)
 
 static int on_fork(struct tracker *tracker, const struct sideband_event *event)
 {
+	int err = 0;
+
 	if (event->tgid == event->parent_tgid) /* a thread */
 		return 0;
 	u64_map_remove(&tracker->leaderless, event->tgid, 1); /* an ended process's id is reused */
 	if (tracker->has_only) {
-		int err;
-
 		if (!tracker->follows_children || !is_followed(tracker, event->parent_tgid))
 			return 0;
 		err = u64_map_add(&tracker->only, event->tgid, 1);
-		if (err)
-			return err;
 	}
-	return process_table_fork(tracker->processes, event->parent_tgid, event->tgid, event->time_ns);
+	if (!err && tracker->identities)
+		err = identities_fork(tracker->identities, event->tgid, event->time_ns);
+	return err ? err : process_table_fork(tracker->processes, event->parent_tgid, event->tgid, event->time_ns);
+}
+
+static int on_exec(struct tracker *tracker, const struct sideband_event *event)
+{
+	u64_map_remove(&tracker->leaderless, event->tgid, 1); /* its only thread is the first one now */
+	return (tracker->identities ? identities_exec(tracker->identities, event->tgid, event->time_ns) : 0)
+		   ?: process_table_exec(tracker->processes, event->tgid, event->time_ns);
 }
 
 static int on_event(void *arg, const struct sideband_event *event)
@@ -554,6 +569,8 @@ static int on_event(void *arg, const struct sideband_event *event)
 	if (event->type == SIDEBAND_LOST) {
 		tracker->account->lost_sideband += event->nr_lost;
 		tracker->has_losses = true;
+		if (tracker->identities)
+			identities_lost(tracker->identities, clock_ns());
 		return 0;
 	}
 	if (event->type == SIDEBAND_FORK)
@@ -562,8 +579,7 @@ static int on_event(void *arg, const struct sideband_event *event)
 		return 0;
 	switch (event->type) {
 	case SIDEBAND_EXEC:
-		u64_map_remove(&tracker->leaderless, event->tgid, 1); /* its only thread is the first one now */
-		return process_table_exec(tracker->processes, event->tgid, event->time_ns);
+		return on_exec(tracker, event);
 	case SIDEBAND_EXIT:
 		return event->tid == event->tgid ? on_first_thread_exit(tracker, event) : 0;
 	case SIDEBAND_MMAP:
@@ -603,7 +619,8 @@ static int sweep(struct tracker *tracker)
 
 int tracker_read(struct tracker *tracker, struct diag *diag)
 {
-	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
+	int err = (tracker->identities ? identities_retry(tracker->identities) : 0) ?:
+		  sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
 
 	tracker->known = (struct deferred_process){ 0 };
 	if (err)
@@ -709,6 +726,8 @@ int tracker_prune(struct tracker *tracker, uint64_t now_ns)
 	tracker->pruned_ns = now_ns;
 	tracker->known = (struct deferred_process){ 0 };
 	process_table_prune(tracker->processes, now_ns - PRUNE_NS);
+	if (tracker->identities)
+		identities_prune(tracker->identities, now_ns - PRUNE_NS);
 	return sweep(tracker);
 }
 

@@ -10,6 +10,7 @@
 #include "collect/sampler.h"
 #include "model/account.h"
 #include "parse/parser.h"
+#include "process/identities.h"
 #include "process/process_table.h"
 #include "track/runtime_loader.h"
 #include "unwind/deferred_walk.h"
@@ -29,6 +30,8 @@ void tracker_use_cache(struct tracker *tracker, struct table_cache *cache);
 /* From now on the tracker also detects interpreters and describes them to the kernel side. Borrows `sampler` for its life. Call after
  * tracker_use_cache, if that is used, and before tracker_scan. 0 or -ENOMEM. */
 MUST_CHECK int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler);
+/* From now on they are informed of forks, execs and exits. Borrows them for the tracker's life. */
+void tracker_use_identities(struct tracker *tracker, struct identities *identities);
 struct runtime_loader *tracker_runtimes(const struct tracker *tracker); /* borrowed */
 /* Restricts the tracker to these processes and, if `children`, to the children that they start from now on. Call before tracker_scan. */
 MUST_CHECK int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_label: keys of the labels that say what a process belongs to. A sample has them beside those that the program itself gives it.
+ * The keys are OpenTelemetry's (semantic conventions: service, container, k8s, process). */
+#pragma once
+#include <stdbool.h>
+#include <string.h>
+
+#define PROCESS_LABEL_SERVICE	  "service.name"
+#define PROCESS_LABEL_EXECUTABLE  "process.executable.name"
+#define PROCESS_LABEL_CONTAINER	  "container.id"
+#define PROCESS_LABEL_POD	  "k8s.pod.uid"
+#define PROCESS_LABEL_CGROUP	  "process.linux.cgroup"
+#define PROCESS_LABEL_ENVIRONMENT "process.environment_variable." /* and the variable's name */
+
+/* Is it the key of such a label? */
+static inline bool process_label_is(const char *key)
+{
+	static const char *const keys[] = { PROCESS_LABEL_SERVICE, PROCESS_LABEL_EXECUTABLE, PROCESS_LABEL_CONTAINER, PROCESS_LABEL_POD,
+					    PROCESS_LABEL_CGROUP };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (!strcmp(key, keys[i]))
+			return true;
+	}
+	return !strncmp(key, PROCESS_LABEL_ENVIRONMENT, strlen(PROCESS_LABEL_ENVIRONMENT));
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/identities.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/u64_map.h"
+
+#define MAX_PROCESSES (1u << 17) /* more have no labels */
+#define MAX_BYTES     (64u << 20) /* of labels; beyond that, processes have none */
+#define MAX_PAST      4          /* execs of one process whose samples are still on their way */
+#define MAX_AGAIN     64
+/* Reading after an exec may take a hundredth of a CPU's time, so that short processes have labels; others wait for their first sample. */
+#define EAGER_SHARE   100
+#define EAGER_MAX_NS  (20 * NS_PER_MS)
+
+struct past {
+	uint64_t from_ns, until_ns;
+	struct process_labels *labels;
+};
+
+struct entry {
+	uint32_t tgid, nr_past;
+	uint64_t from_ns;              /* of the program that it runs now */
+	uint64_t read_ns, read_end_ns; /* when it was read */
+	uint64_t exit_ns;              /* 0: it lives */
+	struct process_labels *labels; /* NULL: not known */
+	bool is_tried;                 /* it was read, or that failed for good */
+	struct past past[MAX_PAST];    /* oldest first */
+};
+
+struct identities {
+	struct proxy *proxy;
+	struct environment_names names;
+	struct entry *entries;
+	uint32_t nr, max;
+	struct u64_map by_tgid;        /* index in entries */
+	uint64_t known_ns;             /* events before that were lost */
+	uint64_t bytes;
+	uint32_t again[MAX_AGAIN], nr_again; /* tgids: to be read again */
+	uint64_t left_ns, given_ns;    /* of the CPU time for reading after an exec; when that was last updated */
+};
+
+struct identities *identities_new(struct proxy *proxy, const struct environment_names *names)
+{
+	struct identities *identities = calloc(1, sizeof(*identities));
+
+	if (!identities)
+		return NULL;
+	identities->proxy = proxy;
+	identities->names = *names;
+	identities->left_ns = EAGER_MAX_NS;
+	identities->given_ns = clock_ns();
+	return identities;
+}
+
+static void drop(struct identities *identities, struct process_labels *labels)
+{
+	if (labels)
+		identities->bytes -= labels->bytes;
+	process_labels_unref(labels);
+}
+
+static void drop_past(struct identities *identities, struct entry *entry, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		drop(identities, entry->past[i].labels);
+	entry->nr_past -= nr;
+	memmove(entry->past, entry->past + nr, entry->nr_past * sizeof(*entry->past));
+}
+
+static void drop_all(struct identities *identities)
+{
+	for (uint32_t i = 0; i < identities->nr; i++) {
+		drop_past(identities, &identities->entries[i], identities->entries[i].nr_past);
+		drop(identities, identities->entries[i].labels);
+	}
+	identities->nr = 0;
+	u64_map_done(&identities->by_tgid);
+	identities->by_tgid = (struct u64_map){ 0 };
+}
+
+void identities_free(struct identities *identities)
+{
+	if (!identities)
+		return;
+	drop_all(identities);
+	free(identities->entries);
+	free(identities);
+}
+
+static struct entry *find(const struct identities *identities, uint32_t tgid)
+{
+	const uint32_t *i = u64_map_find(&identities->by_tgid, tgid);
+
+	return i ? &identities->entries[*i] : NULL;
+}
+
+/* *ret_entry: NULL if there are too many. */
+static int enter(struct identities *identities, uint32_t tgid, struct entry **ret_entry)
+{
+	struct entry *entry = find(identities, tgid);
+	int err;
+
+	*ret_entry = entry;
+	if (entry || identities->nr == MAX_PROCESSES)
+		return 0;
+	if (!array_grow(&identities->entries, identities->nr, &identities->max, sizeof(*entry), 64, MAX_PROCESSES))
+		return -ENOMEM;
+	err = u64_map_add(&identities->by_tgid, tgid, identities->nr);
+	if (err)
+		return err;
+	*ret_entry = &identities->entries[identities->nr++];
+	**ret_entry = (struct entry){ .tgid = tgid, .from_ns = identities->known_ns };
+	return 0;
+}
+
+static int read_process(struct identities *identities, struct entry *entry)
+{
+	struct process_identity identity;
+	struct environment_values values;
+	int err;
+
+	entry->read_ns = clock_ns();
+	err = proxy_identity(identities->proxy, entry->tgid, &identities->names, &identity, &values);
+	entry->read_end_ns = clock_ns();
+	entry->is_tried = err != -EAGAIN && err != -ECHILD;
+	if (err || identities->bytes > MAX_BYTES)
+		return err == -ENOMEM ? err : 0;
+	entry->labels = process_labels_new(&identity, &identities->names, &values);
+	if (!entry->labels)
+		return -ENOMEM;
+	identities->bytes += entry->labels->bytes;
+	return 0;
+}
+
+int identities_meet(struct identities *identities, uint32_t tgid)
+{
+	struct entry *entry;
+	int err = tgid ? enter(identities, tgid, &entry) : 0;
+
+	return err || !tgid || !entry || entry->is_tried ? err : read_process(identities, entry);
+}
+
+/* From that time on the process runs another program. What was read after that is of the new one. What was read while it happened may be of
+ * either. */
+static void begin(struct identities *identities, struct entry *entry, uint64_t time_ns)
+{
+	bool is_new = entry->is_tried && entry->read_ns >= time_ns, is_old = entry->read_end_ns <= time_ns;
+
+	if (entry->labels && is_old) {
+		if (entry->nr_past == MAX_PAST)
+			drop_past(identities, entry, 1);
+		entry->past[entry->nr_past++] =
+		    (struct past){ .from_ns = entry->from_ns, .until_ns = time_ns, .labels = MOVE(entry->labels) };
+	}
+	if (!is_new) {
+		drop(identities, MOVE(entry->labels));
+		entry->is_tried = false;
+	}
+	entry->from_ns = time_ns;
+	entry->exit_ns = 0;
+}
+
+int identities_fork(struct identities *identities, uint32_t tgid, uint64_t time_ns)
+{
+	struct entry *entry;
+	int err = enter(identities, tgid, &entry);
+
+	if (!err && entry)
+		begin(identities, entry, time_ns);
+	return err;
+}
+
+/* May it be read at once? */
+static bool is_given_time(struct identities *identities)
+{
+	uint64_t now_ns = clock_ns();
+
+	identities->left_ns += (now_ns - identities->given_ns) / EAGER_SHARE;
+	identities->given_ns = now_ns;
+	if (identities->left_ns > EAGER_MAX_NS)
+		identities->left_ns = EAGER_MAX_NS;
+	return identities->left_ns > NS_PER_MS;
+}
+
+static uint64_t cpu_ns(const struct identities *identities)
+{
+	return clock_of_ns(CLOCK_THREAD_CPUTIME_ID) + proxy_cpu_ns(identities->proxy);
+}
+
+/* Reads it before it has a sample. */
+static int read_early(struct identities *identities, struct entry *entry)
+{
+	uint64_t from_ns, to_ns, took_ns;
+	int err;
+
+	if (entry->is_tried || !is_given_time(identities))
+		return 0;
+	from_ns = cpu_ns(identities);
+	err = read_process(identities, entry);
+	to_ns = cpu_ns(identities);
+	took_ns = to_ns > from_ns ? to_ns - from_ns : entry->read_end_ns - entry->read_ns; /* less: the proxy was restarted */
+	identities->left_ns -= took_ns < identities->left_ns ? took_ns : identities->left_ns;
+	if (!entry->is_tried && identities->nr_again < MAX_AGAIN)
+		identities->again[identities->nr_again++] = entry->tgid;
+	return err;
+}
+
+int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_ns)
+{
+	struct entry *entry;
+	int err = enter(identities, tgid, &entry);
+
+	if (err || !entry)
+		return err;
+	begin(identities, entry, time_ns);
+	return read_early(identities, entry);
+}
+
+int identities_retry(struct identities *identities)
+{
+	uint32_t nr = identities->nr_again, again[MAX_AGAIN];
+	int err = 0;
+
+	memcpy(again, identities->again, sizeof(again));
+	identities->nr_again = 0;
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		struct entry *entry = find(identities, again[i]);
+
+		err = entry ? read_early(identities, entry) : 0;
+	}
+	return err;
+}
+
+void identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns)
+{
+	struct entry *entry = find(identities, tgid);
+
+	if (entry)
+		entry->exit_ns = time_ns;
+}
+
+void identities_lost(struct identities *identities, uint64_t time_ns)
+{
+	drop_all(identities);
+	identities->known_ns = time_ns;
+}
+
+struct process_labels *identities_at(const struct identities *identities, uint32_t tgid, uint64_t time_ns)
+{
+	const struct entry *entry = find(identities, tgid);
+
+	if (entry && time_ns >= entry->from_ns)
+		return entry->labels;
+	for (uint32_t i = 0; entry && i < entry->nr_past; i++) {
+		if (time_ns >= entry->past[i].from_ns && time_ns < entry->past[i].until_ns)
+			return entry->past[i].labels;
+	}
+	return NULL;
+}
+
+/* The last one takes its place. */
+static void remove_entry(struct identities *identities, uint32_t i)
+{
+	struct entry *entry = &identities->entries[i];
+
+	drop_past(identities, entry, entry->nr_past);
+	drop(identities, entry->labels);
+	u64_map_remove(&identities->by_tgid, entry->tgid, i);
+	identities->nr--;
+	if (i == identities->nr)
+		return;
+	*entry = identities->entries[identities->nr];
+	*u64_map_find(&identities->by_tgid, entry->tgid) = i;
+}
+
+void identities_prune(struct identities *identities, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < identities->nr;) {
+		struct entry *entry = &identities->entries[i];
+		uint32_t nr = 0;
+
+		while (nr < entry->nr_past && entry->past[nr].until_ns < time_ns)
+			nr++;
+		drop_past(identities, entry, nr);
+		if (entry->exit_ns && entry->exit_ns < time_ns)
+			remove_entry(identities, i);
+		else
+			i++;
+	}
+}
+
+uint64_t identities_bytes(const struct identities *identities)
+{
+	return identities->bytes + identities->nr * sizeof(*identities->entries);
+}
+
+uint32_t identities_nr(const struct identities *identities)
+{
+	return identities->nr;
+}

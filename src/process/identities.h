@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* identities: the labels of processes (process/process_labels.h) at each moment. A process is read while it lives: after an exec, or when
+ * a sample of it arrives. What was read belongs to the program that ran then: the times of forks and execs, from the side-band, are its
+ * borders. A sample from the other side of a border, or of a process that had ended before it could be read, has no labels rather than
+ * those of another. One thread. */
+#pragma once
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "process/process_labels.h"
+#include "proxy/proxy.h"
+
+struct identities;
+/* Borrows `proxy` (NULL: none); copies `names`. NULL: no memory. */
+struct identities *identities_new(struct proxy *proxy, const struct environment_names *names);
+void identities_free(struct identities *identities); /* takes NULL */
+
+/* A sample of that process has arrived: reads the process unless that was done or tried. Call it before the side-band is read up to now.
+ * 0 or -ENOMEM. */
+MUST_CHECK int identities_meet(struct identities *identities, uint32_t tgid);
+/* Side-band events, in the order of their times. Each returns 0 or -ENOMEM. An exec reads the process, as long as all of that takes little
+ * CPU time. */
+MUST_CHECK int identities_fork(struct identities *identities, uint32_t tgid, uint64_t time_ns);
+MUST_CHECK int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_ns);
+/* From time to time: reads those that were in the middle of an exec, as most are when the event arrives. 0 or -ENOMEM. */
+MUST_CHECK int identities_retry(struct identities *identities);
+void identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns);
+/* Events up to then were lost: forgets all. */
+void identities_lost(struct identities *identities, uint64_t time_ns);
+
+/* The labels of the process at that time; borrowed until the next call. NULL: not known. */
+struct process_labels *identities_at(const struct identities *identities, uint32_t tgid, uint64_t time_ns);
+/* Forgets what ended before that time. */
+void identities_prune(struct identities *identities, uint64_t time_ns);
+uint64_t identities_bytes(const struct identities *identities);
+uint32_t identities_nr(const struct identities *identities); /* processes */

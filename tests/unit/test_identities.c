@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which labels a process has at which moment. The processes are real, the times of the side-band are made up. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "process/identities.h"
+
+#define PROGRAM "/bin/sleep"
+
+static struct identities *identities;
+static struct environment_names names;
+
+static int set_up(void **state)
+{
+	names = (struct environment_names){ 0 };
+	identities = identities_new(NULL, &names);
+	return !identities;
+}
+
+static int tear_down(void **state)
+{
+	identities_free(identities);
+	return 0;
+}
+
+static void wait_for_service(uint32_t tgid, const char *service)
+{
+	struct process_identity identity = { 0 };
+
+	while (process_identity_read(tgid, &identity) || strcmp(identity.service, service) != 0)
+		usleep(1000);
+}
+
+static uint32_t start(const char *service)
+{
+	char text[64];
+	char *argv[] = { PROGRAM, "1000", NULL }, *environment[] = { text, NULL };
+	pid_t pid = fork();
+
+	snprintf(text, sizeof(text), "OTEL_SERVICE_NAME=%s", service);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execve(PROGRAM, argv, environment);
+		_exit(127);
+	}
+	wait_for_service((uint32_t)pid, service);
+	return (uint32_t)pid;
+}
+
+static void end(uint32_t tgid)
+{
+	kill((pid_t)tgid, SIGKILL);
+	waitpid((pid_t)tgid, NULL, 0);
+}
+
+static const char *service_at(uint32_t tgid, uint64_t time_ns)
+{
+	const struct process_labels *labels = identities_at(identities, tgid, time_ns);
+
+	for (uint32_t i = 0; labels && i < labels->nr; i++) {
+		if (!strcmp(labels->list[i].key, "service.name"))
+			return labels->list[i].text;
+	}
+	return labels ? "none" : "not known";
+}
+
+static void test_lives(void **state)
+{
+	uint32_t tgid = start("shop");
+	uint64_t before_ns = clock_ns();
+
+	assert_string_equal(service_at(tgid, before_ns), "not known");
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	assert_string_equal(service_at(tgid, 1), "shop"); /* nothing is known of another program before */
+	assert_string_equal(service_at(tgid, clock_ns()), "shop");
+	end(tgid);
+	identities_exit(identities, tgid, clock_ns());
+	assert_string_equal(service_at(tgid, clock_ns()), "shop"); /* its last samples arrive later */
+	identities_prune(identities, clock_ns() + 1);
+	assert_int_equal(identities_nr(identities), 0);
+	assert_int_equal(identities_bytes(identities), 0);
+	assert_string_equal(service_at(tgid, clock_ns()), "not known");
+}
+
+/* An exec is seen after the process was read: by its time, what was read is of the program before it. */
+static void test_exec_after(void **state)
+{
+	uint32_t tgid = start("old");
+	uint64_t exec_ns;
+
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	exec_ns = clock_ns();
+	end(tgid); /* the new program cannot be read */
+	assert_int_equal(identities_exec(identities, tgid, exec_ns), 0);
+	assert_string_equal(service_at(tgid, exec_ns - 1), "old");
+	assert_string_equal(service_at(tgid, exec_ns), "not known");
+	identities_prune(identities, exec_ns + 1);
+	assert_string_equal(service_at(tgid, exec_ns - 1), "not known");
+	assert_int_equal(identities_nr(identities), 1);
+}
+
+/* An exec had happened before the process was read: what was read is of the new program, and samples from before it have none. */
+static void test_exec_before(void **state)
+{
+	uint64_t exec_ns = clock_ns();
+	uint32_t tgid = start("new");
+
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	assert_int_equal(identities_exec(identities, tgid, exec_ns), 0);
+	assert_string_equal(service_at(tgid, exec_ns - 1), "not known");
+	assert_string_equal(service_at(tgid, exec_ns), "new");
+	end(tgid);
+}
+
+/* A sample from before an exec arrives after it was seen. */
+static void test_late_sample(void **state)
+{
+	uint64_t exec_ns = clock_ns();
+	uint32_t tgid = start("new");
+
+	assert_int_equal(identities_exec(identities, tgid, exec_ns), 0); /* reads it */
+	assert_string_equal(service_at(tgid, exec_ns), "new");
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	assert_string_equal(service_at(tgid, exec_ns - 1), "not known");
+	end(tgid);
+}
+
+/* The pid of a process that has ended is another's. */
+static void test_pid_again(void **state)
+{
+	uint32_t tgid = start("shop");
+	uint64_t exit_ns, fork_ns;
+
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	exit_ns = clock_ns();
+	end(tgid);
+	fork_ns = clock_ns();
+	identities_exit(identities, tgid, exit_ns);
+	assert_int_equal(identities_fork(identities, tgid, fork_ns), 0);
+	assert_string_equal(service_at(tgid, exit_ns), "shop");
+	assert_string_equal(service_at(tgid, fork_ns), "not known");
+	assert_int_equal(identities_meet(identities, tgid), 0); /* it has ended, too */
+	assert_string_equal(service_at(tgid, fork_ns), "not known");
+}
+
+static void test_many_execs(void **state)
+{
+	uint32_t tgid = start("shop");
+	uint64_t exec_ns[20];
+
+	for (uint32_t i = 0; i < 20; i++) {
+		assert_int_equal(identities_meet(identities, tgid), 0);
+		exec_ns[i] = clock_ns();
+		assert_int_equal(identities_exec(identities, tgid, exec_ns[i]), 0);
+	}
+	assert_string_equal(service_at(tgid, exec_ns[0] - 1), "not known"); /* forgotten */
+	assert_string_equal(service_at(tgid, exec_ns[19] - 1), "shop");
+	end(tgid);
+}
+
+static void test_lost(void **state)
+{
+	uint32_t tgid = start("shop");
+	uint64_t lost_ns;
+
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	lost_ns = clock_ns();
+	identities_lost(identities, lost_ns);
+	assert_int_equal(identities_bytes(identities), 0);
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	assert_string_equal(service_at(tgid, lost_ns - 1), "not known");
+	assert_string_equal(service_at(tgid, lost_ns), "shop");
+	end(tgid);
+}
+
+/* Labels outlive the table: a window's samples hold them. */
+static void test_reference(void **state)
+{
+	uint32_t tgid = start("shop");
+	struct process_labels *labels;
+
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	labels = process_labels_ref(identities_at(identities, tgid, clock_ns()));
+	identities_lost(identities, clock_ns());
+	assert_int_equal(labels->nr > 0, 1);
+	for (uint32_t i = 1; i < labels->nr; i++)
+		assert_true(strcmp(labels->list[i - 1].key, labels->list[i].key) < 0);
+	process_labels_unref(labels);
+	end(tgid);
+}
+
+static void test_many_processes(void **state)
+{
+	for (uint32_t tgid = 1u << 30; tgid < (1u << 30) + 1000; tgid++)
+		assert_int_equal(identities_fork(identities, tgid, tgid), 0);
+	assert_int_equal(identities_nr(identities), 1000);
+	for (uint32_t tgid = 1u << 30; tgid < (1u << 30) + 1000; tgid += 2)
+		identities_exit(identities, tgid, tgid);
+	identities_prune(identities, UINT64_MAX);
+	assert_int_equal(identities_nr(identities), 500);
+	for (uint32_t tgid = 1u << 30; tgid < (1u << 30) + 1000; tgid++)
+		identities_exit(identities, tgid, tgid);
+	identities_prune(identities, UINT64_MAX);
+	assert_int_equal(identities_nr(identities), 0);
+	assert_int_equal(identities_meet(identities, 0), 0); /* idle CPUs have no process */
+	assert_int_equal(identities_nr(identities), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_lives, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_exec_after, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_exec_before, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_late_sample, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_pid_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_execs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reference, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
