@@ -15,8 +15,8 @@ struct environment {
 	uint32_t bytes;
 };
 
-/* Reads the file `environ` of a process's directory in /proc. It is memory of the process: a page may be of a FUSE file, which makes the
- * reader wait for its server. 0 or a negative errno. */
+/* Reads the file `environ` of a process's directory in /proc. That takes the lock of the process's memory, which others may hold for ever;
+ * pages of files are not read (Linux 4.17, CVE-2018-1120). 0 or a negative errno. */
 MUST_CHECK int environment_read(int proc_fd, struct environment *ret_environment);
 void environment_done(struct environment *environment);
 /* The value as it is, borrowed; of a name that is set twice the first one, as in getenv(3). NULL: not set. */

@@ -13,7 +13,8 @@
 #define MAX_BYTES     (64u << 20) /* of labels; beyond that, processes have none */
 #define MAX_PAST      4          /* execs of one process whose samples are still on their way */
 #define MAX_AGAIN     64
-/* Reading after an exec may take a hundredth of a CPU's time, so that short processes have labels; others wait for their first sample. */
+#define MAX_UNFINISHED 32 /* a process that hides its environment looks as if it were in an exec */
+/* Reading after an exec may take a hundredth of a CPU's time, so that short processes have labels; the others wait for their first sample. */
 #define EAGER_SHARE   100
 #define EAGER_MAX_NS  (20 * NS_PER_MS)
 
@@ -29,6 +30,7 @@ struct entry {
 	uint64_t exit_ns;              /* 0: it lives */
 	struct process_labels *labels; /* NULL: not known */
 	bool is_tried;                 /* it was read, or that failed for good */
+	uint8_t nr_unfinished;         /* readings in the middle of an exec */
 	struct past past[MAX_PAST];    /* oldest first */
 };
 
@@ -127,7 +129,8 @@ static int read_process(struct identities *identities, struct entry *entry)
 	entry->read_ns = clock_ns();
 	err = proxy_identity(identities->proxy, entry->tgid, &identities->names, &identity, &values);
 	entry->read_end_ns = clock_ns();
-	entry->is_tried = err != -EAGAIN && err != -ECHILD;
+	entry->nr_unfinished += err == -EAGAIN;
+	entry->is_tried = (err != -EAGAIN || entry->nr_unfinished == MAX_UNFINISHED) && err != -ECHILD;
 	if (err || identities->bytes > MAX_BYTES)
 		return err == -ENOMEM ? err : 0;
 	entry->labels = process_labels_new(&identity, &identities->names, &values);
@@ -160,6 +163,7 @@ static void begin(struct identities *identities, struct entry *entry, uint64_t t
 	if (!is_new) {
 		drop(identities, MOVE(entry->labels));
 		entry->is_tried = false;
+		entry->nr_unfinished = 0;
 	}
 	entry->from_ns = time_ns;
 	entry->exit_ns = 0;

@@ -7,6 +7,7 @@
  *   hung stack FILE           has its stack in the file, and sleeps
  *   hung lock FILE            writes a page of it and maps another over it: the kernel holds the lock of the process's memory while it
  *                             waits for the page to be written
+ *   hung environment FILE     a page of its environment is the file's; it spins
  *   hung names                runs code in no file, and its perf map is a FIFO without a writer */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -79,6 +80,20 @@ static void *lock_memory(void *path)
 	return NULL;
 }
 
+/* Executes itself once more, with an environment of several pages. */
+static void cover_environment(char **argv)
+{
+	static char filler[1 << 15];
+
+	if (!getenv("FILLER")) {
+		memset(filler, 'x', sizeof(filler) - 1);
+		setenv("FILLER", filler, 1);
+		execv("/proc/self/exe", argv);
+	}
+	map((void *)(((uintptr_t)environ[0] + 4095) & ~(uintptr_t)4095), 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, argv[2], 0);
+	ready();
+}
+
 static void run_in_no_file(void)
 {
 	static const unsigned char loop[] = { 0xeb, 0xfe }; /* jmp to itself */
@@ -105,6 +120,8 @@ int main(int argc, char **argv)
 		run_as_data(argv + 2, argc - 4);
 	} else if (!strcmp(argv[1], "stack")) {
 		run_on_stack(argv[2]);
+	} else if (!strcmp(argv[1], "environment")) {
+		cover_environment(argv);
 	} else if (!strcmp(argv[1], "lock")) {
 		pthread_create(&thread, NULL, lock_memory, argv[2]);
 	} else if (!strcmp(argv[1], "names")) {

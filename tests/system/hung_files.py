@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from harness import Background, build, check, check_equal, need_bpf, run_tests, scratch, skip, sonde, test
+from harness import Background, build, check, check_equal, converted, fresh_folder, need_bpf, run_tests, scratch, skip, sonde, test
 from hung_server import READ, WRITE, Server, compiled
 from neighbour import NOBODY
 
@@ -112,6 +112,39 @@ def segments(path):
 	for offset, start, size, _ in found:
 		offset, start, size = (int(text, 16) for text in (offset, start, size))
 		yield from (start & ~4095, (size + start % 4096 + 4095) & ~4095, offset & ~4095)
+
+
+def agent_beside(mode, *words):
+	need_bpf()
+	folder = fresh_folder("environment")
+	with Server(library(), *words) as server, hung(mode, os.path.join(server.directory, "lib.so")) as program:
+		try:
+			with Background("agent", "--store", folder, "--window", 1, "-F", 199, 3) as running:
+				result = running.finish(timeout=60)
+		finally:
+			server.process.kill()
+	report = converted(folder)
+	of_hung = [sample for sample in report["samples"] if sample["pid"] == program.pid]
+	others = [dict(sample.get("labels", ())).get("process.executable.name") for sample in report["samples"] if sample["comm"] == "spin"]
+	check(of_hung and not any("labels" in sample for sample in of_hung), lambda: "samples of the hung process: %s" % of_hung)
+	check(others and set(others) == {"spin"}, lambda: "executables: %s" % others)
+	check(int(report["account"]["labels_missed"]) >= sum(sample["values"][0] for sample in of_hung), "samples without labels are counted")
+	return report, program, result.seconds
+
+
+@test
+def environment_that_cannot_be_read():
+	"""The agent gives others' processes their labels, and this one none."""
+	report, program, seconds = agent_beside("lock", "others", WRITE)
+	notes = " ".join(report["account"]["notes"])
+	check(re.search(r"did not answer, longest for process %d of user %d:" % (program.pid, NOBODY), notes), lambda: notes)
+	return "%.1f s" % seconds
+
+
+@test
+def environment_in_a_file():
+	"""The kernel reads none, and there is nothing to wait for."""
+	agent_beside("environment", "others", READ)
 
 
 @test
