@@ -6,15 +6,18 @@
 
 #include <sonde/sonde.h>
 
-#include "agent/agent_windows.h"
+#include "agent/agent_server.h"
+#include "agent/agent_status.h"
 #include "agent/config.h"
 #include "agent/delivery.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cli/output.h"
+#include "cli/plain_format.h"
 #include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
+#include "serve/listener.h"
 #include "store/store_path.h"
 
 #define MAX_FREQ_HZ	 10000
@@ -29,8 +32,9 @@ struct agent_arguments {
 	const char *store, *store_max_age, *config;
 	const char *otlp, *otlp_ca, *otlp_cert, *otlp_key;
 	struct option_texts otlp_headers;
+	const char *listen, *format;
 	bool disable_tls;
-	bool print_config;
+	bool print_config, status;
 };
 
 #define FIELD(field) .offset = offsetof(struct agent_arguments, field)
@@ -109,6 +113,24 @@ static const struct option_spec options[] = {
 	  .values = OPTION_VALUES_FILE,
 	  .help = "its key (PEM)" },
 	{ .name = "disable-tls", .kind = OPTION_FLAG, FIELD(disable_tls), .help = "HOST:PORT without a scheme is gRPC without TLS" },
+	{ .group = "What it says of itself",
+	  .name = "status",
+	  .kind = OPTION_FLAG,
+	  FIELD(status),
+	  .help = "ask the agent that has the store: since when it runs, what it recorded, lost and delivered, what it costs; and "
+		  "end" },
+	{ .name = "format",
+	  .metavar = "FORMAT",
+	  .kind = OPTION_TEXT,
+	  FIELD(format),
+	  .value_name = plain_format_at,
+	  .help = "with --status: text or json; text" },
+	{ .name = "listen",
+	  .metavar = "ADDRESS",
+	  .kind = OPTION_TEXT,
+	  FIELD(listen),
+	  .help = "serve /metrics for Prometheus and /healthz over HTTP: :PORT is 127.0.0.1 alone; [::1]:PORT, unix:PATH; an address "
+		  "that others can reach only if it is given in full, as 0.0.0.0:PORT" },
 	{ .group = "Settings",
 	  .name = "config",
 	  .metavar = "FILE",
@@ -123,6 +145,8 @@ static const struct option_spec options[] = {
 static const struct verb_example examples[] = {
 	{ "sonde agent", "at 19 Hertz, a profile each 10 seconds, into /var/lib/sonde" },
 	{ "sonde agent --otlp http://collector:4318", "and to a collector" },
+	{ "sonde agent --listen :9464", "and what it does, for Prometheus, at http://127.0.0.1:9464/metrics" },
+	{ "sonde agent --status", "what the running one does" },
 	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
 	{ "sonde diff /var/lib/sonde@-2h..-1h /var/lib/sonde@-1h", "that hour and the one before" },
 	{ "sonde convert /var/lib/sonde@2026-11-26T03:00..2026-11-26T03:10 night.html", "ten minutes of a night as a page" },
@@ -135,6 +159,7 @@ struct agent {
 	uint32_t nr_warnings, nr_unsaid;
 	struct agent_windows windows;
 	struct delivery *delivery; /* NULL: none */
+	struct agent_server *server;
 };
 
 static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
@@ -172,11 +197,12 @@ static void print_warning(struct agent *agent, const char *warning)
 		output_say("that was the %dth warning: more are in the profiles alone", MAX_WARNINGS);
 }
 
-static void print_warnings(void *arg, const struct sonde_window *window)
+static void end_window(void *arg, const struct sonde_window *window)
 {
 	struct agent *agent = arg;
 	const char *warning;
 
+	agent_windows_end(&agent->windows, window);
 	while ((warning = sonde_session_warning(agent->session)))
 		print_warning(agent, warning);
 }
@@ -206,7 +232,7 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 		.every_ns = arguments->window_s * NS_PER_S,
 		.profile_format = "json",
 		.profile = take_window,
-		.window = print_warnings,
+		.window = end_window,
 		.arg = agent,
 	};
 	int err = sonde_session_new(&of_library, &agent->session);
@@ -219,7 +245,8 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 	err = sonde_session_run(agent->session);
 	signals_report();
 	output_talk(sonde_session_total(agent->session));
-	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.nr_stored, arguments->store, agent->windows.nr_lost);
+	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.numbers.nr_stored, arguments->store,
+		   agent->windows.numbers.nr_lost);
 	if (agent->nr_unsaid)
 		output_say("%" PRIu32 " warnings were not said", agent->nr_unsaid);
 	return err ? session_failed(&agent_verb, agent->session, err) : SONDE_EXIT_REPORT;
@@ -235,6 +262,8 @@ static int parse_settings(const struct agent_arguments *arguments, struct agent_
 {
 	if (store_duration_parse(arguments->store_max_age, &ret_settings->max_age_ns) || !ret_settings->max_age_ns)
 		return diag_errno(diag, EINVAL, "store-max-age is a duration such as 12h or 7d, not '%.40s'", arguments->store_max_age);
+	if (arguments->listen && listener_check(arguments->listen, diag))
+		return -EINVAL;
 	return arguments->otlp ? otlp_endpoint_parse(arguments->otlp, arguments->disable_tls, &ret_settings->endpoint, diag) : 0;
 }
 
@@ -258,6 +287,23 @@ static int start_delivery(const struct agent_arguments *arguments, const struct 
 	return err;
 }
 
+static int start_server(const struct agent_arguments *arguments, struct agent *agent)
+{
+	const struct agent_sources sources = { .windows = &agent->windows,
+					       .deliveries = { agent->delivery },
+					       .nr_deliveries = agent->delivery ? 1 : 0,
+					       .store = arguments->store,
+					       .freq_hz = arguments->freq_hz,
+					       .window_ns = arguments->window_s * NS_PER_S,
+					       .start_unix_ns = clock_of_ns(CLOCK_REALTIME) };
+	struct diag diag = { 0 };
+	int err = agent_server_start(&sources, arguments->listen, &diag, &agent->server);
+
+	if (err)
+		output_say("%s", failure_text(&diag, err));
+	return err;
+}
+
 static int start(const struct agent_arguments *arguments, const struct agent_settings *settings, const char *command_line)
 {
 	struct agent agent = { .windows = { .type = "cpu", .max_age_ns = settings->max_age_ns, .max_bytes = arguments->store_max_bytes } };
@@ -265,10 +311,15 @@ static int start(const struct agent_arguments *arguments, const struct agent_set
 
 	if (open_store(arguments, &agent.windows))
 		return SONDE_EXIT_FAILED;
-	code = start_delivery(arguments, settings, &agent.delivery) ? SONDE_EXIT_FAILED : run(arguments, command_line, &agent);
+	agent_windows_init(&agent.windows);
+	code = start_delivery(arguments, settings, &agent.delivery) || start_server(arguments, &agent) ?
+		       SONDE_EXIT_FAILED :
+		       run(arguments, command_line, &agent);
+	agent_server_end(agent.server);
 	delivery_end(agent.delivery);
 	signals_done();
 	sonde_session_free(agent.session);
+	agent_windows_done(&agent.windows);
 	store_close(agent.windows.store);
 	return code;
 }
@@ -296,12 +347,15 @@ static int agent_run(void *all, const char *command_line)
 	CLEANUP(config_freep) struct config *config = NULL;
 	struct diag diag = { 0 };
 	struct agent_settings settings;
+	bool json = false;
 	int err = config_fill(&agent_verb, arguments, &defaults, arguments->config, &diag, &config);
 
 	if (!err)
-		err = parse_settings(arguments, &settings, &diag);
+		err = parse_settings(arguments, &settings, &diag) ?: plain_format_choose(arguments->format, NULL, &diag, &json);
 	if (err)
 		return output_usage(&agent_verb, failure_text(&diag, err));
+	if (arguments->status)
+		return agent_status(arguments->store, json);
 	return arguments->print_config ? print_config(arguments) : start(arguments, &settings, command_line);
 }
 

@@ -41,7 +41,13 @@ void config_free(struct config *config)
 /* Positionals are no settings, and neither is what chooses the file or ends at once. */
 static bool is_setting(const struct option_spec *spec)
 {
-	return spec->name && strcmp(spec->name, "config") != 0 && strcmp(spec->name, "print-config") != 0;
+	static const char *const others[] = { "config", "print-config", "status", "format" };
+
+	for (size_t i = 0; spec->name && i < ARRAY_SIZE(others); i++) {
+		if (!strcmp(spec->name, others[i]))
+			return false;
+	}
+	return spec->name;
 }
 
 static const char *setting_at(const void *verb, size_t i)

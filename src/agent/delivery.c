@@ -31,15 +31,13 @@ struct delivery {
 	const char *address;
 	const char *headers[OPTION_MAX_TEXTS + 1];
 	pthread_t thread;
-	pthread_mutex_t lock;         /* for the next three */
+	pthread_mutex_t lock;         /* for the next four; the numbers are written by the thread alone */
 	pthread_cond_t has_changed;
 	bool has_new;                 /* a window that the thread has not looked for yet */
 	bool is_ending;
+	struct delivery_numbers numbers;
 	bool stop;                    /* read by a request in progress */
-	/* The thread's own until it has ended: */
-	uint32_t pause_ms;            /* after a failure; 0: none */
-	uint64_t nr_sent, nr_bytes, nr_refused, nr_rejected, nr_retries, nr_repeats;
-	char trouble[512];            /* told once, until it changes */
+	uint32_t pause_ms;            /* after a failure; 0: none; the thread's own */
 };
 
 /* --- a window ------------------------------------------------------------------------------------------------------------------------- */
@@ -70,13 +68,15 @@ static int convert(const struct store_row *row, struct buffer *buffer)
 /* Says the trouble with the collector once, and when it is over. */
 static void tell(struct delivery *delivery, const char *trouble)
 {
-	if (!strcmp(delivery->trouble, trouble))
+	if (!strcmp(delivery->numbers.trouble, trouble))
 		return;
 	if (*trouble)
 		output_say("%s: %s", delivery->address, trouble);
 	else
 		output_say("%s: takes profiles again", delivery->address);
-	snprintf(delivery->trouble, sizeof(delivery->trouble), "%s", trouble);
+	pthread_mutex_lock(&delivery->lock);
+	snprintf(delivery->numbers.trouble, sizeof(delivery->numbers.trouble), "%s", trouble);
+	pthread_mutex_unlock(&delivery->lock);
 }
 
 /* Twice as long each time, plus or minus a quarter, so that many agents do not come back together. */
@@ -91,17 +91,31 @@ static void pause_longer(struct delivery *delivery, uint32_t retry_after_s)
 	delivery->pause_ms = pause_ms - pause_ms / 4 + (uint32_t)(clock_ns() / 1000 % (pause_ms / 2));
 }
 
+static void count(struct delivery *delivery, const struct push_answer *answer)
+{
+	struct delivery_numbers *numbers = &delivery->numbers;
+
+	pthread_mutex_lock(&delivery->lock);
+	numbers->nr_refused += answer->result == PUSH_REFUSED;
+	numbers->nr_retries += answer->result == PUSH_LATER;
+	numbers->nr_repeats += answer->may_be_repeated;
+	if (answer->result == PUSH_DELIVERED) {
+		numbers->nr_sent++;
+		numbers->nr_bytes += answer->nr_bytes;
+		numbers->nr_rejected += answer->rejected;
+		numbers->last_unix_ns = clock_of_ns(CLOCK_REALTIME);
+	}
+	pthread_mutex_unlock(&delivery->lock);
+}
+
 /* Is done with the window: it was taken, or will never be. */
 static int settle(struct delivery *delivery, const struct store_row *row, const struct push_answer *answer, struct diag *diag)
 {
 	delivery->pause_ms = 0;
+	count(delivery, answer);
 	if (answer->result == PUSH_REFUSED) {
-		delivery->nr_refused++;
 		output_say("%s: a profile is refused: %s", delivery->address, answer->text);
 	} else {
-		delivery->nr_sent++;
-		delivery->nr_bytes += answer->nr_bytes;
-		delivery->nr_rejected += answer->rejected;
 		if (answer->rejected)
 			output_say("%s: of a message %" PRIu64 " profiles are rejected: %s", delivery->address, answer->rejected,
 				   answer->text);
@@ -127,9 +141,8 @@ static int push(struct delivery *delivery, const struct store_row *row, struct d
 	}
 	if (answer.result == PUSH_DELIVERED || answer.result == PUSH_REFUSED)
 		return settle(delivery, row, &answer, diag);
-	delivery->nr_repeats += answer.may_be_repeated;
+	count(delivery, &answer);
 	if (answer.result == PUSH_LATER) {
-		delivery->nr_retries++;
 		tell(delivery, answer.text);
 		pause_longer(delivery, answer.retry_after_s);
 	}
@@ -235,6 +248,18 @@ int delivery_start(const struct delivery_options *options, struct diag *diag, st
 	return err;
 }
 
+const char *delivery_address(const struct delivery *delivery)
+{
+	return delivery->address;
+}
+
+void delivery_numbers(struct delivery *delivery, struct delivery_numbers *ret_numbers)
+{
+	pthread_mutex_lock(&delivery->lock);
+	*ret_numbers = delivery->numbers;
+	pthread_mutex_unlock(&delivery->lock);
+}
+
 void delivery_wake(struct delivery *delivery)
 {
 	pthread_mutex_lock(&delivery->lock);
@@ -251,9 +276,21 @@ static uint64_t nr_waiting(struct delivery *delivery)
 	return store_waiting(delivery->store, delivery->address, NULL, &nr) ? 0 : nr;
 }
 
+static void say_end(struct delivery *delivery)
+{
+	const struct delivery_numbers *numbers = &delivery->numbers;
+	uint64_t evicted = 0;
+
+	if (store_evicted(delivery->store, delivery->address, NULL, &evicted))
+		evicted = 0;
+	output_say("delivered to %s: %" PRIu64 " profiles, %" PRIu64 " bytes; waiting: %" PRIu64 ", refused: %" PRIu64
+		   ", rejected in part: %" PRIu64 ", evicted before: %" PRIu64 ", tried again: %" PRIu64 ", possible repeats: %" PRIu64,
+		   delivery->address, numbers->nr_sent, numbers->nr_bytes, nr_waiting(delivery), numbers->nr_refused, numbers->nr_rejected,
+		   evicted, numbers->nr_retries, numbers->nr_repeats);
+}
+
 void delivery_end(struct delivery *delivery)
 {
-	uint64_t evicted = 0;
 	struct timespec until;
 
 	if (!delivery)
@@ -268,12 +305,7 @@ void delivery_end(struct delivery *delivery)
 		__atomic_store_n(&delivery->stop, true, __ATOMIC_RELAXED);
 		pthread_join(delivery->thread, NULL);
 	}
-	if (store_evicted(delivery->store, delivery->address, NULL, &evicted))
-		evicted = 0;
-	output_say("delivered to %s: %" PRIu64 " profiles, %" PRIu64 " bytes; waiting: %" PRIu64 ", refused: %" PRIu64
-		   ", rejected in part: %" PRIu64 ", evicted before: %" PRIu64 ", tried again: %" PRIu64 ", possible repeats: %" PRIu64,
-		   delivery->address, delivery->nr_sent, delivery->nr_bytes, nr_waiting(delivery), delivery->nr_refused,
-		   delivery->nr_rejected, evicted, delivery->nr_retries, delivery->nr_repeats);
+	say_end(delivery);
 	pthread_cond_destroy(&delivery->has_changed);
 	pthread_mutex_destroy(&delivery->lock);
 	delivery_free(delivery);

@@ -19,8 +19,17 @@ struct delivery_options { /* borrowed until delivery_end, but for `endpoint` and
 	const struct post_options *post;
 };
 
+/* Since the agent began. */
+struct delivery_numbers {
+	uint64_t nr_sent, nr_bytes, nr_refused, nr_rejected, nr_retries, nr_repeats;
+	uint64_t last_unix_ns; /* when a profile was taken; 0: none yet */
+	char trouble[512];     /* told once, until it changes; "": none */
+};
+
 struct delivery;
 MUST_CHECK int delivery_start(const struct delivery_options *options, struct diag *diag, struct delivery **ret_delivery);
+const char *delivery_address(const struct delivery *delivery);
+void delivery_numbers(struct delivery *delivery, struct delivery_numbers *ret_numbers); /* any thread */
 void delivery_wake(struct delivery *delivery); /* the store has a new window; from any thread */
 /* Sends what is left, for some seconds at most, says what was sent and what waits, and ends the thread. Takes NULL. */
 void delivery_end(struct delivery *delivery);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http_request: the head of an HTTP/1.x request (RFC 9112), as far as a server of a few pages needs it: GET or HEAD, and a path. Header lines
- * are not looked at, and a body is not read. Trusts nothing. */
+/* http_request: the head of an HTTP/1.x request (RFC 9112), as far as a server of a few pages needs it: GET or HEAD, and a path. Header
+ * lines are not looked at, and a body is not read. Trusts nothing. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -53,7 +53,8 @@ static void write_answer(struct buffer *answer, const struct http_page *page, bo
 	buffer_printf(answer,
 		      "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\nCache-Control: no-store\r\n"
 		      "X-Content-Type-Options: nosniff\r\n%s\r\n",
-		      page->status, http_reason(page->status), page->type, page->body.size, page->status == 405 ? "Allow: GET, HEAD\r\n" : "");
+		      page->status, http_reason(page->status), page->type, page->body.size,
+		      page->status == 405 ? "Allow: GET, HEAD\r\n" : "");
 	if (!is_head && page->body.size)
 		buffer_append(answer, page->body.data, page->body.size);
 }
@@ -109,7 +110,8 @@ static bool drop_input(struct connection *connection)
 static bool read_more(const struct http_server *server, struct connection *connection)
 {
 	struct http_request request = { 0 };
-	ssize_t size = recv(connection->fd, connection->head + connection->head_bytes, sizeof(connection->head) - connection->head_bytes, 0);
+	size_t room = sizeof(connection->head) - connection->head_bytes;
+	ssize_t size = recv(connection->fd, connection->head + connection->head_bytes, room, 0);
 
 	if (size <= 0)
 		return !size || (errno != EAGAIN && errno != EINTR);

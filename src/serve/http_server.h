@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http_server: a few pages over HTTP/1.1, on a thread of its own. Written for clients that mean harm: a head of 4 KiB at most, no bodies, one
- * request per connection, 5 s from its start to its end, and a number of connections at most: for a new one the oldest is closed. So
+/* http_server: a few pages over HTTP/1.1, on a thread of its own. Written for clients that mean harm: a head of 4 KiB at most, no bodies,
+ * one request per connection, 5 s from its start to its end, and a number of connections at most: for a new one the oldest is closed. So
  * nobody can make it wait, or grow. */
 #pragma once
 #include <stdbool.h>

@@ -9,9 +9,9 @@
 
 #define LISTENER_ADDRESS_BYTES 128
 
-/* ":PORT" and "localhost:PORT" are loopback; "HOST:PORT", where HOST is an address of IPv4, or of IPv6 in brackets, and no other name, which may
- * mean more than one thinks; "unix:PATH". Port 0: the kernel chooses. Returns a descriptor that does not block, and writes what was bound, "127.0.0.1:9090" or
- * "unix:PATH"; or a negative errno, with a line; -EINVAL: no address. */
+/* ":PORT" and "localhost:PORT" are loopback; "HOST:PORT", where HOST is an address of IPv4, or of IPv6 in brackets, and no other name,
+ * which may mean more than one thinks; "unix:PATH". Port 0: the kernel chooses. Returns a descriptor that does not block, and writes what
+ * was bound, "127.0.0.1:9090" or "unix:PATH"; or a negative errno, with a line; -EINVAL: no address. */
 MUST_CHECK int listener_open(const char *text, char bound[LISTENER_ADDRESS_BYTES], struct diag *diag);
 /* -EINVAL: no address that listener_open takes. Opens nothing. */
 MUST_CHECK int listener_check(const char *text, struct diag *diag);

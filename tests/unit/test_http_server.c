@@ -70,7 +70,8 @@ static void requests(void **state)
 static void addresses(void **state)
 {
 	static const char *const good[] = { ":0", "127.0.0.1:0", "localhost:0", "[::1]:0", "0.0.0.0:9090", "unix:/run/x" };
-	static const char *const bad[] = { "", "9090", ":", ":x", ":65536", "host:1", "[::1:1", "[]:1", "[:1", "::1:1", "1.2.3:1", "unix:", "127.0.0.1:-1" };
+	static const char *const bad[] = { "", "9090", ":", ":x", ":65536", "host:1", "[::1:1", "[]:1", "[:1", "::1:1", "1.2.3:1", "unix:",
+					   "127.0.0.1:-1" };
 	char bound[LISTENER_ADDRESS_BYTES];
 	struct diag diag = { 0 };
 	int fd;
