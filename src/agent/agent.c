@@ -17,6 +17,9 @@
 #include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
+#include "send/endpoint.h"
+#include "send/otlp_push.h"
+#include "send/pyroscope_push.h"
 #include "serve/listener.h"
 #include "store/store_path.h"
 
@@ -27,17 +30,48 @@
 #define MAX_CONFIG_BYTES 65536
 #define MIN_STORE_BYTES ((uint64_t)1 << 20)
 
+/* Of --otlp, --otlp-header, ...; with the same fields for each kind of destination. */
+struct destination_arguments {
+	const char *address, *ca, *cert, *key;
+	struct option_texts headers;
+};
+
 struct agent_arguments {
 	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
 	const char *store, *store_max_age, *config;
-	const char *otlp, *otlp_ca, *otlp_cert, *otlp_key;
-	struct option_texts otlp_headers;
+	struct destination_arguments otlp, pyroscope;
+	struct option_texts pyroscope_labels;
 	const char *listen, *format;
 	bool disable_tls;
 	bool print_config, status;
 };
 
 #define FIELD(field) .offset = offsetof(struct agent_arguments, field)
+
+/* How requests to a destination are made. */
+#define DESTINATION_ROWS(field, option) \
+	{ .name = option "-header", \
+	  .metavar = "HEADER", \
+	  .kind = OPTION_TEXTS, \
+	  FIELD(field.headers), \
+	  .help = "a header of each request, as 'authorization: Bearer ...'; may be repeated. In the environment other users do " \
+		  "not see it" }, \
+	{ .name = option "-ca", \
+	  .metavar = "FILE", \
+	  .kind = OPTION_TEXT, \
+	  FIELD(field.ca), \
+	  .values = OPTION_VALUES_FILE, \
+	  .help = "trust these authorities (PEM) instead of the system's" }, \
+	{ .name = option "-cert", \
+	  .metavar = "FILE", \
+	  .kind = OPTION_TEXT, \
+	  FIELD(field.cert), \
+	  .values = OPTION_VALUES_FILE, \
+	  .help = "our certificate (PEM), for a server that asks for one" }, \
+	{ \
+		.name = option "-key", .metavar = "FILE", .kind = OPTION_TEXT, FIELD(field.key), .values = OPTION_VALUES_FILE, \
+		.help = "its key (PEM)" \
+	}
 
 static const struct option_spec options[] = {
 	{ .group = "What is sampled",
@@ -85,34 +119,23 @@ static const struct option_spec options[] = {
 	  .name = "otlp",
 	  .metavar = "ADDRESS",
 	  .kind = OPTION_TEXT,
-	  FIELD(otlp),
+	  FIELD(otlp.address),
 	  .help = "send the profiles to an OpenTelemetry collector: http://HOST:PORT, https://, grpc://, grpcs://, or HOST:PORT, which is "
 		  "gRPC with TLS, on loopback without. The store keeps what cannot be sent yet" },
-	{ .name = "otlp-header",
-	  .metavar = "HEADER",
-	  .kind = OPTION_TEXTS,
-	  FIELD(otlp_headers),
-	  .help = "a header of each request, as 'authorization: Bearer ...'; may be repeated. In the environment "
-		  "other users do not see it" },
-	{ .name = "otlp-ca",
-	  .metavar = "FILE",
-	  .kind = OPTION_TEXT,
-	  FIELD(otlp_ca),
-	  .values = OPTION_VALUES_FILE,
-	  .help = "trust these authorities (PEM) instead of the system's" },
-	{ .name = "otlp-cert",
-	  .metavar = "FILE",
-	  .kind = OPTION_TEXT,
-	  FIELD(otlp_cert),
-	  .values = OPTION_VALUES_FILE,
-	  .help = "our certificate (PEM), for a collector that asks for one" },
-	{ .name = "otlp-key",
-	  .metavar = "FILE",
-	  .kind = OPTION_TEXT,
-	  FIELD(otlp_key),
-	  .values = OPTION_VALUES_FILE,
-	  .help = "its key (PEM)" },
+	DESTINATION_ROWS(otlp, "otlp"),
 	{ .name = "disable-tls", .kind = OPTION_FLAG, FIELD(disable_tls), .help = "HOST:PORT without a scheme is gRPC without TLS" },
+	{ .name = "pyroscope",
+	  .metavar = "URL",
+	  .kind = OPTION_TEXT,
+	  FIELD(pyroscope.address),
+	  .help = "send them to Grafana Pyroscope: http://HOST:PORT, https://HOST; also beside --otlp" },
+	{ .name = "pyroscope-label",
+	  .metavar = "LABEL",
+	  .kind = OPTION_TEXTS,
+	  FIELD(pyroscope_labels),
+	  .help = "a label of the profiles there, NAME=VALUE; may be repeated. Without it service_name=sonde, hostname=..., "
+		  "__name__=process_cpu" },
+	DESTINATION_ROWS(pyroscope, "pyroscope"),
 	{ .group = "What it says of itself",
 	  .name = "status",
 	  .kind = OPTION_FLAG,
@@ -145,6 +168,7 @@ static const struct option_spec options[] = {
 static const struct verb_example examples[] = {
 	{ "sonde agent", "at 19 Hertz, a profile each 10 seconds, into /var/lib/sonde" },
 	{ "sonde agent --otlp http://collector:4318", "and to a collector" },
+	{ "sonde agent --pyroscope http://pyroscope:4040 --pyroscope-label service_name=web", "and to Pyroscope" },
 	{ "sonde agent --listen :9464", "and what it does, for Prometheus, at http://127.0.0.1:9464/metrics" },
 	{ "sonde agent --status", "what the running one does" },
 	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
@@ -158,7 +182,8 @@ struct agent {
 	uint64_t warnings[MAX_WARNINGS]; /* hashes of those that were said: most come again with each window */
 	uint32_t nr_warnings, nr_unsaid;
 	struct agent_windows windows;
-	struct delivery *delivery; /* NULL: none */
+	struct delivery *deliveries[AGENT_MAX_DESTINATIONS];
+	uint32_t nr_deliveries;
 	struct agent_server *server;
 };
 
@@ -167,8 +192,8 @@ static int take_window(void *arg, const struct sonde_window *window, const void 
 	struct agent *agent = arg;
 	int err = agent_windows_take(&agent->windows, window, bytes, size);
 
-	if (!err && agent->delivery)
-		delivery_wake(agent->delivery);
+	for (uint32_t i = 0; !err && i < agent->nr_deliveries; i++)
+		delivery_wake(agent->deliveries[i]);
 	return err;
 }
 
@@ -255,49 +280,84 @@ static int run(const struct agent_arguments *arguments, const char *command_line
 /* What of the settings needs more than to be stored. */
 struct agent_settings {
 	uint64_t max_age_ns;
-	struct otlp_endpoint endpoint; /* with --otlp */
+	struct otlp_endpoint otlp; /* with --otlp */
+	/* with --pyroscope */
+	char pyroscope_url[ENDPOINT_URL_BYTES], pyroscope_name[ENDPOINT_URL_BYTES];
+	struct pyroscope_labels labels;
 };
+
+static int parse_pyroscope(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
+{
+	const char *address = arguments->pyroscope.address;
+
+	/* --otlp may have the same address, and has a position of its own */
+	snprintf(settings->pyroscope_name, sizeof(settings->pyroscope_name), "pyroscope:%s", address);
+	return pyroscope_endpoint_parse(address, settings->pyroscope_url, diag) ?:
+	       pyroscope_labels_init(&settings->labels, arguments->pyroscope_labels.texts, arguments->pyroscope_labels.nr, diag);
+}
 
 static int parse_settings(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
 {
+	int err = 0;
+
 	if (store_duration_parse(arguments->store_max_age, &ret_settings->max_age_ns) || !ret_settings->max_age_ns)
 		return diag_errno(diag, EINVAL, "store-max-age is a duration such as 12h or 7d, not '%.40s'", arguments->store_max_age);
-	if (arguments->listen && listener_check(arguments->listen, diag))
-		return -EINVAL;
-	return arguments->otlp ? otlp_endpoint_parse(arguments->otlp, arguments->disable_tls, &ret_settings->endpoint, diag) : 0;
+	if (arguments->listen)
+		err = listener_check(arguments->listen, diag);
+	if (!err && arguments->otlp.address)
+		err = otlp_endpoint_parse(arguments->otlp.address, arguments->disable_tls, &ret_settings->otlp, diag);
+	return !err && arguments->pyroscope.address ? parse_pyroscope(arguments, ret_settings, diag) : err;
 }
 
-static int start_delivery(const struct agent_arguments *arguments, const struct agent_settings *settings, struct delivery **ret_delivery)
+/* Completes the options, and begins. */
+static int start_delivery(const struct destination_arguments *to, struct delivery_options *options, struct agent *agent)
 {
-	const struct post_options files = { .authorities = arguments->otlp_ca,
-					    .certificate = arguments->otlp_cert,
-					    .key = arguments->otlp_key,
-					    .timeout_s = REQUEST_S };
-	const struct delivery_options of_delivery = { .store = arguments->store,
-						      .address = arguments->otlp,
-						      .endpoint = &settings->endpoint,
-						      .headers = arguments->otlp_headers.texts,
-						      .nr_headers = arguments->otlp_headers.nr,
-						      .post = &files };
+	const struct post_options files = {
+		.authorities = to->ca, .certificate = to->cert, .key = to->key, .timeout_s = REQUEST_S
+	};
 	struct diag diag = { 0 };
-	int err = arguments->otlp ? delivery_start(&of_delivery, &diag, ret_delivery) : 0;
+	int err;
 
+	options->headers = to->headers.texts;
+	options->nr_headers = to->headers.nr;
+	options->post = &files;
+	err = delivery_start(options, &diag, &agent->deliveries[agent->nr_deliveries]);
 	if (err)
 		output_say("%s", failure_text(&diag, err));
+	else
+		agent->nr_deliveries++;
 	return err;
+}
+
+static int start_deliveries(const struct agent_arguments *arguments, const struct agent_settings *settings, struct agent *agent)
+{
+	struct delivery_options otlp = { .store = arguments->store,
+					 .name = arguments->otlp.address,
+					 .type = settings->otlp.is_grpc ? &otlp_grpc : &otlp_http,
+					 .url = settings->otlp.url };
+	struct delivery_options pyroscope = { .store = arguments->store,
+					      .name = settings->pyroscope_name,
+					      .type = &pyroscope_push,
+					      .settings = &settings->labels,
+					      .url = settings->pyroscope_url };
+	int err = arguments->otlp.address ? start_delivery(&arguments->otlp, &otlp, agent) : 0;
+
+	return !err && arguments->pyroscope.address ? start_delivery(&arguments->pyroscope, &pyroscope, agent) : err;
 }
 
 static int start_server(const struct agent_arguments *arguments, struct agent *agent)
 {
-	const struct agent_sources sources = { .windows = &agent->windows,
-					       .deliveries = { agent->delivery },
-					       .nr_deliveries = agent->delivery ? 1 : 0,
-					       .store = arguments->store,
-					       .freq_hz = arguments->freq_hz,
-					       .window_ns = arguments->window_s * NS_PER_S,
-					       .start_unix_ns = clock_of_ns(CLOCK_REALTIME) };
+	struct agent_sources sources = { .windows = &agent->windows,
+					 .nr_deliveries = agent->nr_deliveries,
+					 .store = arguments->store,
+					 .freq_hz = arguments->freq_hz,
+					 .window_ns = arguments->window_s * NS_PER_S,
+					 .start_unix_ns = clock_of_ns(CLOCK_REALTIME) };
 	struct diag diag = { 0 };
-	int err = agent_server_start(&sources, arguments->listen, &diag, &agent->server);
+	int err;
+
+	memcpy(sources.deliveries, agent->deliveries, sizeof(sources.deliveries));
+	err = agent_server_start(&sources, arguments->listen, &diag, &agent->server);
 
 	if (err)
 		output_say("%s", failure_text(&diag, err));
@@ -312,11 +372,14 @@ static int start(const struct agent_arguments *arguments, const struct agent_set
 	if (open_store(arguments, &agent.windows))
 		return SONDE_EXIT_FAILED;
 	agent_windows_init(&agent.windows);
-	code = start_delivery(arguments, settings, &agent.delivery) || start_server(arguments, &agent) ?
+	code = start_deliveries(arguments, settings, &agent) || start_server(arguments, &agent) ?
 		       SONDE_EXIT_FAILED :
 		       run(arguments, command_line, &agent);
 	agent_server_end(agent.server);
-	delivery_end(agent.delivery);
+	for (uint32_t i = 0; i < agent.nr_deliveries; i++)
+		delivery_finish(agent.deliveries[i]);
+	for (uint32_t i = 0; i < agent.nr_deliveries; i++)
+		delivery_end(agent.deliveries[i]);
 	signals_done();
 	sonde_session_free(agent.session);
 	agent_windows_done(&agent.windows);
@@ -361,7 +424,7 @@ static int agent_run(void *all, const char *command_line)
 
 const struct verb agent_verb = {
 	.name = "agent",
-	.summary = "profiles all the time, into a local store and to a collector",
+	.summary = "profiles all the time, into a local store and to servers",
 	.description = "Samples the whole machine all the time, and keeps a profile of each window in a store on disk, bounded by age and "
 		       "size. show, diff and convert read any time of it, also while the agent runs: DIRECTORY@FROM..TO, where a time is a "
 		       "duration before now (-90s, -15m, -1h, -2d) or a date (2026-11-26T20:00, with Z in UTC).\n\n"

@@ -19,7 +19,7 @@ static int read_store(struct store *store, const struct agent_sources *sources, 
 	int err = store_size(store, NULL, &report->nr_rows, &report->nr_bytes);
 
 	for (uint32_t i = 0; !err && i < sources->nr_deliveries; i++) {
-		const char *name = delivery_address(sources->deliveries[i]);
+		const char *name = delivery_name(sources->deliveries[i]);
 
 		err = store_waiting(store, name, NULL, &report->nr_waiting[i]) ?: store_evicted(store, name, NULL, &report->nr_evicted[i]);
 	}
@@ -82,7 +82,7 @@ void agent_report_make(const struct agent_sources *sources, struct store_report 
 	for (uint32_t i = 0; i < sources->nr_deliveries; i++) {
 		struct destination_report *destination = &ret_report->destinations[i];
 
-		destination->name = delivery_address(sources->deliveries[i]);
+		destination->name = delivery_name(sources->deliveries[i]);
 		delivery_numbers(sources->deliveries[i], &destination->numbers);
 		destination->nr_waiting = store->nr_waiting[i];
 		destination->nr_evicted = store->nr_evicted[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "send/otlp_endpoint.h"
+#include "send/endpoint.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #define HTTP_PATH "/v1development/profiles"
 #define GRPC_PATH "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+#define PYROSCOPE_PATH "/push.v1.PusherService/Push"
 #define HTTP_PORT ":4318"
 #define GRPC_PORT ":4317"
 
@@ -43,12 +44,24 @@ static bool has_port(const char *text, size_t length)
 	return memchr(from, ':', length - (size_t)(from - text));
 }
 
+/* What must not be in an address: a password, which others would see, and what is no part of it. */
+static int check(const char *text, const char *host, size_t length, const char *option, const char *forms, struct diag *diag)
+{
+	if (memchr(host, '@', length))
+		return diag_errno(diag, EINVAL, "no passwords in an address: give them as a header, --%s-header 'authorization: ...'",
+				  option);
+	if (!is_authority(host, length) || strpbrk(host + length, " \t\r\n\"<>?#"))
+		return diag_errno(diag, EINVAL, "'%.200s' is no address: %s", text, forms);
+	return 0;
+}
+
 int otlp_endpoint_parse(const char *text, bool no_tls, struct otlp_endpoint *ret_endpoint, struct diag *diag)
 {
+	static const char forms[] = "http://HOST:PORT, https://, grpc://, grpcs:// or HOST:PORT";
 	struct scheme scheme = { "", true, false };
 	const char *host = text, *path;
 	size_t length;
-	int size;
+	int size, err;
 
 	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
 		if (!strncmp(text, schemes[i].text, strlen(schemes[i].text)))
@@ -57,10 +70,11 @@ int otlp_endpoint_parse(const char *text, bool no_tls, struct otlp_endpoint *ret
 	host += strlen(scheme.text);
 	length = strcspn(host, "/");
 	path = host + length;
-	if (memchr(host, '@', length))
-		return diag_errno(diag, EINVAL, "no passwords in an address: give them as a header, --otlp-header 'authorization: ...'");
-	if (!is_authority(host, length) || strpbrk(path, " \t\r\n\"<>?#") || (scheme.is_grpc && path[0] && path[1]))
-		return diag_errno(diag, EINVAL, "'%.200s' is no address: http://HOST:PORT, https://, grpc://, grpcs:// or HOST:PORT", text);
+	err = check(text, host, length, "otlp", forms, diag);
+	if (!err && scheme.is_grpc && path[0] && path[1])
+		err = diag_errno(diag, EINVAL, "'%.200s' is no address: %s", text, forms);
+	if (err)
+		return err;
 	if (!*scheme.text)
 		scheme.has_tls = !no_tls && !is_loopback(host, length);
 	size = snprintf(ret_endpoint->url, sizeof(ret_endpoint->url), "%s://%.*s%s%s", scheme.has_tls ? "https" : "http", (int)length, host,
@@ -68,4 +82,18 @@ int otlp_endpoint_parse(const char *text, bool no_tls, struct otlp_endpoint *ret
 			scheme.is_grpc ? GRPC_PATH : path[0] && path[1] ? path : HTTP_PATH);
 	ret_endpoint->is_grpc = scheme.is_grpc;
 	return size > 0 && (size_t)size < sizeof(ret_endpoint->url) ? 0 : diag_errno(diag, EINVAL, "the address is too long");
+}
+
+int pyroscope_endpoint_parse(const char *text, char ret_url[ENDPOINT_URL_BYTES], struct diag *diag)
+{
+	size_t scheme = !strncmp(text, "http://", 7) ? 7 : !strncmp(text, "https://", 8) ? 8 : 0, length = strlen(text);
+	const char *host = text + scheme;
+	int err = check(text, host, scheme ? strcspn(host, "/") : 0, "pyroscope", "http://HOST:PORT or https://HOST", diag), size;
+
+	if (err)
+		return err;
+	while (text[length - 1] == '/')
+		length--;
+	size = snprintf(ret_url, ENDPOINT_URL_BYTES, "%.*s" PYROSCOPE_PATH, (int)length, text);
+	return size > 0 && size < ENDPOINT_URL_BYTES ? 0 : diag_errno(diag, EINVAL, "the address is too long");
 }
