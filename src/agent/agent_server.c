@@ -2,6 +2,7 @@
 #include "agent/agent_server.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/metrics_page.h"
@@ -15,6 +16,8 @@ struct agent_server {
 	struct agent_sources sources;
 	struct store_report store; /* the server thread's */
 	struct http_server *http;
+	const char *listen;        /* NULL: only the socket */
+	int listen_fd, socket_fd;  /* -1: none */
 };
 
 /* --- pages ---------------------------------------------------------------------------------------------------------------------------- */
@@ -72,42 +75,56 @@ static bool make_page(void *arg, const char *path, struct http_page *page)
 
 /* --- its life ------------------------------------------------------------------------------------------------------------------------- */
 
-static void add_socket(const char *store, struct http_server_options *options)
+/* Without it the agent goes on. */
+static void open_socket(struct agent_server *server)
 {
 	struct diag diag = { 0 };
-	int fd = listener_open_in(store, AGENT_SOCKET, &diag);
 
-	if (fd < 0)
-		output_say("warning: no --status of this agent: %s", failure_text(&diag, fd));
-	else
-		options->listeners[options->nr_listeners++] = fd;
+	server->socket_fd = listener_open_in(server->sources.store, AGENT_SOCKET, &diag);
+	if (server->socket_fd < 0)
+		output_say("warning: no --status of this agent: %s", failure_text(&diag, server->socket_fd));
 }
 
-static int add_address(const char *listen, struct http_server_options *options, struct diag *diag)
+static int open_address(struct agent_server *server, const char *listen, struct diag *diag)
 {
 	char bound[LISTENER_ADDRESS_BYTES];
-	int fd = listener_open(listen, bound, diag);
 
-	if (fd < 0)
-		return fd;
-	options->listeners[options->nr_listeners++] = fd;
+	server->listen_fd = listener_open(listen, bound, diag);
+	if (server->listen_fd < 0)
+		return server->listen_fd;
+	server->listen = listen;
 	output_say("Listening on %s", bound);
 	return 0;
+}
+
+static int start(struct agent_server *server, struct diag *diag)
+{
+	const int fds[] = { server->listen_fd, server->socket_fd };
+	struct http_server_options options = { .page = make_page, .arg = server };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		if (fds[i] >= 0)
+			options.listeners[options.nr_listeners++] = fds[i];
+	}
+	return http_server_start(&options, diag, &server->http);
 }
 
 int agent_server_start(const struct agent_sources *sources, const char *listen, struct diag *diag, struct agent_server **ret_server)
 {
 	struct agent_server *server = calloc(1, sizeof(*server));
-	struct http_server_options options = { .page = make_page, .arg = server };
-	int err = server && listen ? add_address(listen, &options, diag) : server ? 0 : -ENOMEM;
+	int err;
 
+	if (!server)
+		return -ENOMEM;
+	server->sources = *sources;
+	server->listen_fd = server->socket_fd = -1;
+	err = listen ? open_address(server, listen, diag) : 0;
 	if (!err) {
-		server->sources = *sources;
-		add_socket(sources->store, &options);
-		err = http_server_start(&options, diag, &server->http);
+		open_socket(server);
+		err = start(server, diag);
 	}
 	if (err)
-		free(server);
+		agent_server_end(server);
 	else
 		*ret_server = server;
 	return err;
@@ -118,6 +135,9 @@ void agent_server_end(struct agent_server *server)
 	if (!server)
 		return;
 	http_server_end(server->http);
-	listener_remove_in(server->sources.store, AGENT_SOCKET);
+	if (server->listen_fd >= 0)
+		listener_close(server->listen_fd, server->listen);
+	if (server->socket_fd >= 0)
+		listener_close_in(server->socket_fd, server->sources.store, AGENT_SOCKET);
 	free(server);
 }

@@ -61,6 +61,7 @@ static void count(struct agent_windows *windows, const struct sonde_window *wind
 	pthread_mutex_lock(&windows->lock);
 	numbers->nr_stored += !trouble;
 	numbers->nr_lost += trouble != NULL;
+	windows->lost_bits |= trouble ? UINT64_C(1) << window->number % 64 : 0;
 	numbers->nr_evicted += nr_evicted;
 	numbers->last_ns = clock_ns();
 	numbers->last_number = window->number;
@@ -89,8 +90,11 @@ int agent_windows_take(struct agent_windows *windows, const struct sonde_window 
 
 void agent_windows_end(struct agent_windows *windows, const struct sonde_window *window)
 {
+	uint64_t bit = UINT64_C(1) << window->number % 64;
+
 	pthread_mutex_lock(&windows->lock);
-	windows->numbers.nr_failed += window->err != 0;
+	windows->numbers.nr_unmade += window->err && !(windows->lost_bits & bit);
+	windows->lost_bits &= ~bit;
 	pthread_mutex_unlock(&windows->lock);
 }
 

@@ -14,7 +14,7 @@
 /* Since the agent began. */
 struct window_numbers {
 	uint64_t nr_stored, nr_lost;   /* lost: the store could not take them */
-	uint64_t nr_failed;            /* that could not be made, or not stored */
+	uint64_t nr_unmade;            /* whose profile could not be made: lost, too */
 	uint64_t nr_evicted;           /* rows of the store, also of earlier agents */
 	uint64_t last_ns;              /* when the last window came, or the agent began: clock_ns() */
 	uint32_t last_number;          /* 0: none came yet */
@@ -29,7 +29,8 @@ struct agent_windows {
 	const char *type;              /* of the profiles: "cpu" */
 	uint64_t max_age_ns, max_bytes;
 	int last_err;                  /* of the last window: a failure is told once until it ends */
-	pthread_mutex_t lock;          /* for the numbers */
+	pthread_mutex_t lock;          /* for the next two */
+	uint64_t lost_bits;            /* bit N % 64: window N is counted as lost; those that have not ended yet are fewer */
 	struct window_numbers numbers;
 };
 

@@ -99,12 +99,11 @@ static uint64_t count_of(const struct window_numbers *windows, const char *group
 static void write_windows(struct buffer *buffer, const struct window_numbers *windows)
 {
 	static const char lost[] = "sonde_windows_lost_total";
-	uint64_t nr_unmade = windows->nr_failed > windows->nr_lost ? windows->nr_failed - windows->nr_lost : 0;
 
 	write_number(buffer, "sonde_windows_stored_total", "counter", "Windows whose profile was stored.", windows->nr_stored);
 	write_head(buffer, lost, "counter", "Windows that are lost: their profile was not made, or the store could not take it.");
 	buffer_printf(buffer, "%s{reason=\"store\"} %" PRIu64 "\n%s{reason=\"profile\"} %" PRIu64 "\n", lost, windows->nr_lost, lost,
-		      nr_unmade);
+		      windows->nr_unmade);
 	write_time(buffer, "sonde_last_window_timestamp_seconds", "gauge", "When the last window ended; 0: there was none yet.",
 		   windows->last_end_unix_ns);
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)

@@ -41,8 +41,7 @@ static void write_group(struct buffer *buffer, const struct window_numbers *wind
 
 static void write_windows(struct buffer *buffer, const struct window_numbers *windows)
 {
-	buffer_printf(buffer, "windows: %" PRIu64 " stored, %" PRIu64 " lost", windows->nr_stored,
-		      windows->nr_failed > windows->nr_lost ? windows->nr_failed : windows->nr_lost);
+	buffer_printf(buffer, "windows: %" PRIu64 " stored, %" PRIu64 " lost", windows->nr_stored, windows->nr_lost + windows->nr_unmade);
 	if (windows->last_number) {
 		buffer_text(buffer, "; the last from ");
 		write_time(buffer, windows->last_start_unix_ns);
@@ -158,7 +157,7 @@ static void add_windows(struct json *json, const struct window_numbers *windows)
 	json_open(json, '{');
 	json_key_u64(json, "stored", windows->nr_stored);
 	json_key_u64(json, "not_stored", windows->nr_lost);
-	json_key_u64(json, "failed", windows->nr_failed);
+	json_key_u64(json, "not_made", windows->nr_unmade);
 	add_last(json, windows);
 	json_close(json, '}');
 	add_counts(json, windows);

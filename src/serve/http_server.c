@@ -236,8 +236,6 @@ static void *run(void *arg)
 
 static void server_free(struct http_server *server)
 {
-	for (size_t i = 0; i < server->options.nr_listeners; i++)
-		closep(&server->options.listeners[i]);
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		close_connection(&server->connections[i]);
 	closep(&server->stop_fd);
@@ -251,21 +249,13 @@ static int start_thread(struct http_server *server)
 	return -pthread_create(&server->thread, NULL, run, server);
 }
 
-static void close_listeners(const struct http_server_options *options)
-{
-	for (size_t i = 0; i < options->nr_listeners; i++)
-		close(options->listeners[i]);
-}
-
 int http_server_start(const struct http_server_options *options, struct diag *diag, struct http_server **ret_server)
 {
 	struct http_server *server = calloc(1, sizeof(*server));
 	int err;
 
-	if (!server) {
-		close_listeners(options);
+	if (!server)
 		return -ENOMEM;
-	}
 	server->options = *options;
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		server->connections[i].fd = -1;

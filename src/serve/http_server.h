@@ -20,7 +20,7 @@ struct http_page {
 
 struct http_server;
 struct http_server_options {
-	int listeners[HTTP_SERVER_MAX_LISTENERS]; /* that do not block; the server closes them, also when it cannot start */
+	int listeners[HTTP_SERVER_MAX_LISTENERS]; /* that do not block; borrowed until http_server_end */
 	size_t nr_listeners;
 	/* Makes the page, on the server's thread. False: there is no such page. */
 	bool (*page)(void *arg, const char *path, struct http_page *page);

@@ -86,13 +86,17 @@ int listener_check(const char *text, struct diag *diag)
 	return parse(text, &address, diag);
 }
 
-/* A socket of an agent that was killed is still there; a file of another kind is not ours to remove. */
-static void remove_socket(const char *path)
+/* The socket of a process that was killed is still there. One that somebody listens on, and a file of another kind, is not ours to remove:
+ * then it cannot be bound. */
+static void remove_left_over(const struct address *address)
 {
+	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat status;
 
-	if (!lstat(path, &status) && S_ISSOCK(status.st_mode))
-		unlink(path);
+	if (fd < 0 || lstat(address->local.sun_path, &status) || !S_ISSOCK(status.st_mode))
+		return;
+	if (connect(fd, &address->any, address->size) && errno == ECONNREFUSED)
+		unlink(address->local.sun_path);
 }
 
 /* The rights are set before anybody can connect. */
@@ -102,7 +106,7 @@ static int bind_and_listen(int fd, const struct address *address)
 	int one = 1;
 
 	if (is_local)
-		remove_socket(address->local.sun_path);
+		remove_left_over(address);
 	else
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, &address->any, address->size) || (is_local && chmod(address->local.sun_path, 0600)) || listen(fd, BACKLOG))
@@ -147,6 +151,13 @@ int listener_open(const char *text, char bound[LISTENER_ADDRESS_BYTES], struct d
 	return fd;
 }
 
+void listener_close(int fd, const char *text)
+{
+	close(fd);
+	if (!strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)))
+		unlink(text + strlen(UNIX_PREFIX));
+}
+
 /* --- in a directory ------------------------------------------------------------------------------------------------------------------- */
 
 /* The address has room for a short path alone: the directory is reached by its descriptor. */
@@ -173,13 +184,13 @@ int listener_open_in(const char *directory, const char *name, struct diag *diag)
 	return fd < 0 ? diag_errno(diag, -fd, "cannot listen on %.200s/%s: %s", directory, name, strerror(-fd)) : fd;
 }
 
-void listener_remove_in(const char *directory, const char *name)
+void listener_close_in(int fd, const char *directory, const char *name)
 {
-	struct address address;
-	CLEANUP(closep) int directory_fd = address_in(directory, name, &address);
+	CLEANUP(closep) int directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
+	close(fd);
 	if (directory_fd >= 0)
-		remove_socket(address.local.sun_path);
+		unlinkat(directory_fd, name, 0);
 }
 
 int listener_connect_in(const char *directory, const char *name)

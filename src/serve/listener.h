@@ -15,9 +15,11 @@
 MUST_CHECK int listener_open(const char *text, char bound[LISTENER_ADDRESS_BYTES], struct diag *diag);
 /* -EINVAL: no address that listener_open takes. Opens nothing. */
 MUST_CHECK int listener_check(const char *text, struct diag *diag);
-/* A unix socket of that name in the directory, which has the path `directory`, however long: for its owner alone (0600). Replaces a socket
- * that is there: the caller knows that nobody uses it. */
+/* Closes it, and removes the socket of unix:PATH. */
+void listener_close(int fd, const char *text);
+/* A unix socket of that name in the directory, which has the path `directory`, however long: for its owner alone (0600). Both kinds of unix
+ * sockets replace one that is there and on which nobody listens. */
 MUST_CHECK int listener_open_in(const char *directory, const char *name, struct diag *diag);
-void listener_remove_in(const char *directory, const char *name);
+void listener_close_in(int fd, const char *directory, const char *name);
 /* A connection to it, blocking. A negative errno; -ECONNREFUSED, -ENOENT: nobody listens. */
 MUST_CHECK int listener_connect_in(const char *directory, const char *name);

@@ -110,6 +110,7 @@ static bool page(void *arg, const char *path, struct http_page *page)
 }
 
 static char directory[] = "/tmp/sonde-test-XXXXXX";
+static int listener;
 
 static int start(void **state)
 {
@@ -117,15 +118,15 @@ static int start(void **state)
 
 	strcpy(directory + sizeof(directory) - 7, "XXXXXX");
 	assert_non_null(mkdtemp(directory));
-	options.listeners[0] = listener_open_in(directory, SOCKET_NAME, NULL);
-	assert_true(options.listeners[0] >= 0);
+	listener = options.listeners[0] = listener_open_in(directory, SOCKET_NAME, NULL);
+	assert_true(listener >= 0);
 	return http_server_start(&options, NULL, (struct http_server **)state);
 }
 
 static int end(void **state)
 {
 	http_server_end(*state);
-	listener_remove_in(directory, SOCKET_NAME);
+	listener_close_in(listener, directory, SOCKET_NAME);
 	return rmdir(directory);
 }
 
@@ -238,7 +239,7 @@ static void deaf_clients(void **state)
 		close(fds[i]);
 }
 
-/* The socket of a killed process is replaced, a file is not. */
+/* The socket of a killed process is replaced, one on which somebody listens is not, and no file of another kind. */
 static void what_was_there(void **state)
 {
 	char path[64];
@@ -252,8 +253,9 @@ static void what_was_there(void **state)
 	assert_int_equal(listener_connect_in(directory, "t"), -ECONNREFUSED);
 	fd = listener_open_in(directory, "t", NULL);
 	assert_true(fd >= 0);
-	close(fd);
-	listener_remove_in(directory, "t");
+	assert_int_equal(listener_open_in(directory, "t", NULL), -EADDRINUSE);
+	listener_close_in(fd, directory, "t");
+	assert_int_equal(listener_connect_in(directory, "t"), -ENOENT);
 	snprintf(path, sizeof(path), "%s/t", directory);
 	file = fopen(path, "w");
 	assert_non_null(file);
