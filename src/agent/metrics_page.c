@@ -28,17 +28,18 @@ static const struct {
 static const struct {
 	const char *name, *type, *help;
 	size_t offset; /* of the number in struct destination_report */
+	bool of_store; /* known only if the store could be read */
 } of_destinations[] = {
-#define X(name, type, help, field) { "sonde_destination_" name, type, help, offsetof(struct destination_report, field) }
+#define X(name, type, help, field, ...) { "sonde_destination_" name, type, help, offsetof(struct destination_report, field), ##__VA_ARGS__ }
 	X("profiles_delivered_total", "counter", "Profiles that the destination has taken.", numbers.nr_sent),
 	X("delivered_bytes_total", "counter", "Bytes of the messages that it has taken, as they were sent.", numbers.nr_bytes),
 	X("profiles_refused_total", "counter", "Profiles that it will never take.", numbers.nr_refused),
 	X("profiles_rejected_total", "counter", "Profiles of messages that it took in part.", numbers.nr_rejected),
 	X("retries_total", "counter", "Attempts that failed and are made again.", numbers.nr_retries),
 	X("possible_repeats_total", "counter", "Profiles that it may have received more than once.", numbers.nr_repeats),
-	X("profiles_waiting", "gauge", "Profiles of the store that it has not received.", nr_waiting),
+	X("profiles_waiting", "gauge", "Profiles of the store that it has not received.", nr_waiting, true),
 	X("profiles_evicted_total", "counter", "Profiles that were removed from the store before it received them, also by earlier agents.",
-	  nr_evicted),
+	  nr_evicted, true),
 #undef X
 };
 
@@ -136,6 +137,8 @@ static void write_last(struct buffer *buffer, const struct agent_report *report)
 static void write_destinations(struct buffer *buffer, const struct agent_report *report)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(of_destinations); i++) {
+		if (of_destinations[i].of_store && !report->store.is_known)
+			continue;
 		write_head(buffer, of_destinations[i].name, of_destinations[i].type, of_destinations[i].help);
 		for (uint32_t j = 0; j < report->sources->nr_deliveries; j++) {
 			uint64_t number;

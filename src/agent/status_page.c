@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "codec/json.h"
 
+#define FORMAT	   "sonde-agent"
+#define VERSION	   1
 #define TIME_BYTES 32
 #define MIB	   (1024.0 * 1024.0)
 
@@ -100,7 +102,9 @@ void status_page_text(const struct agent_report *report, struct buffer *buffer)
 
 static void add_agent(struct json *json, const struct agent_report *report)
 {
-	json_key_text(json, "version", sonde_version());
+	json_key_text(json, "format", FORMAT);
+	json_key_u64(json, "version", VERSION);
+	json_key_text(json, "sonde", sonde_version());
 	json_key_u64(json, "pid", (uint64_t)getpid());
 	json_key_u64(json, "start_unix_ns", report->sources->start_unix_ns);
 	json_key_u64(json, "freq_hz", report->sources->freq_hz);
@@ -155,12 +159,21 @@ static void add_windows(struct json *json, const struct window_numbers *windows)
 {
 	json_key(json, "windows");
 	json_open(json, '{');
-	json_key_u64(json, "stored", windows->nr_stored);
-	json_key_u64(json, "not_stored", windows->nr_lost);
-	json_key_u64(json, "not_made", windows->nr_unmade);
+	json_key_u64(json, "nr_stored", windows->nr_stored);
+	json_key_u64(json, "nr_not_stored", windows->nr_lost);
+	json_key_u64(json, "nr_not_made", windows->nr_unmade);
 	add_last(json, windows);
 	json_close(json, '}');
 	add_counts(json, windows);
+}
+
+static void add_known(struct json *json, const char *key, bool is_known, uint64_t number)
+{
+	json_key(json, key);
+	if (is_known)
+		json_u64(json, number);
+	else
+		json_null(json);
 }
 
 static void add_store(struct json *json, const struct agent_report *report)
@@ -168,30 +181,32 @@ static void add_store(struct json *json, const struct agent_report *report)
 	json_key(json, "store");
 	json_open(json, '{');
 	json_key_text(json, "directory", report->sources->store);
-	json_key_u64(json, "evicted", report->windows.nr_evicted);
-	if (report->store.is_known) {
-		json_key_u64(json, "profiles", report->store.nr_rows);
-		json_key_u64(json, "bytes", report->store.nr_bytes);
-	}
+	json_key_u64(json, "nr_evicted", report->windows.nr_evicted);
+	add_known(json, "nr_profiles", report->store.is_known, report->store.nr_rows);
+	add_known(json, "bytes", report->store.is_known, report->store.nr_bytes);
 	json_close(json, '}');
 }
 
-static void add_destination(struct json *json, const struct destination_report *destination)
+static void add_destination(struct json *json, const struct destination_report *destination, bool is_known)
 {
 	const struct delivery_numbers *numbers = &destination->numbers;
 
 	json_open(json, '{');
 	json_key_text(json, "name", destination->name);
-	json_key_u64(json, "delivered", numbers->nr_sent);
+	json_key_u64(json, "nr_delivered", numbers->nr_sent);
 	json_key_u64(json, "bytes", numbers->nr_bytes);
-	json_key_u64(json, "waiting", destination->nr_waiting);
-	json_key_u64(json, "refused", numbers->nr_refused);
-	json_key_u64(json, "rejected", numbers->nr_rejected);
-	json_key_u64(json, "evicted", destination->nr_evicted);
-	json_key_u64(json, "retries", numbers->nr_retries);
-	json_key_u64(json, "possible_repeats", numbers->nr_repeats);
-	json_key_u64(json, "last_success_unix_ns", numbers->last_unix_ns);
-	json_key_text(json, "trouble", numbers->trouble);
+	json_key_u64(json, "nr_refused", numbers->nr_refused);
+	json_key_u64(json, "nr_rejected", numbers->nr_rejected);
+	json_key_u64(json, "nr_retries", numbers->nr_retries);
+	json_key_u64(json, "nr_possible_repeats", numbers->nr_repeats);
+	add_known(json, "nr_waiting", is_known, destination->nr_waiting);
+	add_known(json, "nr_evicted", is_known, destination->nr_evicted);
+	add_known(json, "last_success_unix_ns", numbers->last_unix_ns, numbers->last_unix_ns);
+	json_key(json, "trouble");
+	if (*numbers->trouble)
+		json_text(json, numbers->trouble);
+	else
+		json_null(json);
 	json_close(json, '}');
 }
 
@@ -206,7 +221,7 @@ void status_page_json(const struct agent_report *report, struct buffer *buffer)
 	json_key(&json, "destinations");
 	json_open(&json, '[');
 	for (uint32_t i = 0; i < report->sources->nr_deliveries; i++)
-		add_destination(&json, &report->destinations[i]);
+		add_destination(&json, &report->destinations[i], report->store.is_known);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	buffer_text(buffer, "\n");

@@ -268,10 +268,11 @@ def status():
 	with Program("chain"), Agent(folder, "--otlp", "http://127.0.0.1:1") as running:
 		running.wait_for("sonde_windows_stored_total", 2)
 		said = json.loads(sonde("agent", "--status", "--format", "json", "--store", folder, want=0).out)
-		check_equal((said["pid"], said["freq_hz"], said["window_ns"], said["healthy"], said["store"]["directory"]), (running.process.pid, 97, 10**9, True, folder), "agent")
-		check(said["windows"]["stored"] >= 2 and said["windows"]["not_made"] + said["windows"]["not_stored"] == 0 and said["windows"]["last"]["nr_samples"] > 0, lambda: str(said))
+		check_equal(list(said)[:3], ["format", "version", "sonde"], "first keys")
+		check_equal((said["format"], said["pid"], said["freq_hz"], said["window_ns"], said["healthy"], said["store"]["directory"]), ("sonde-agent", running.process.pid, 97, 10**9, True, folder), "agent")
+		check(said["windows"]["nr_stored"] >= 2 and said["windows"]["nr_not_made"] + said["windows"]["nr_not_stored"] == 0 and said["windows"]["last"]["nr_samples"] > 0, lambda: str(said))
 		to = said["destinations"][0]
-		check(to["name"] == "http://127.0.0.1:1" and to["delivered"] == 0 and to["waiting"] >= 2 and to["retries"] >= 1 and "onnect" in to["trouble"], lambda: str(to))
+		check(to["name"] == "http://127.0.0.1:1" and to["nr_delivered"] == 0 and to["last_success_unix_ns"] is None and to["nr_waiting"] >= 2 and to["nr_retries"] >= 1 and "onnect" in to["trouble"], lambda: str(to))
 		numbers = running.metrics()
 		check(numbers['sonde_destination_profiles_waiting{destination="http://127.0.0.1:1"}'] >= 2, lambda: str(numbers))
 		result = sonde("agent", "--status", env=dict(os.environ, SONDE_STORE=folder), want=0)
