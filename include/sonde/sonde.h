@@ -56,6 +56,16 @@ enum sonde_mode {
 	SONDE_LEAK_KERNEL, /* as SONDE_LEAK, for the kernel's own memory: no targets */
 };
 
+/* A number of a window's account. The texts live for ever; groups and names are those of one mode, always the same in the same order. */
+struct sonde_window_count {
+	/* "samples": "recorded" (also of waits), "expected" (that were due), "late" (whose stacks were deferred). "filtered" (not
+	 * requested) and "lost": a reason. "stacks": where the user stack of a recorded sample ends, "complete" or a reason. "missed": what
+	 * recorded samples lack, "user" and "kernel" (that stack), "runtime" (interpreters' frames), "labels". "events_lost": "sideband"
+	 * (processes, mappings). */
+	const char *group, *name;
+	uint64_t nr;
+};
+
 /* A window that was resolved and written to the outputs. */
 struct sonde_window {
 	size_t size;                /* sizeof(struct sonde_window) */
@@ -63,6 +73,9 @@ struct sonde_window {
 	uint64_t start_unix_ns, duration_ns;
 	uint64_t nr_samples;        /* or number of waits */
 	int err;                    /* 0, or a negative errno: the window could not be made, or not written to all outputs */
+	/* For the callback `profile` alone: what was recorded and lost; borrowed for the call. */
+	const struct sonde_window_count *counts;
+	uint32_t nr_counts;
 };
 
 /* What probes will cost, before they are set. */

@@ -10,7 +10,19 @@
 #include "cli/output.h"
 #include "cli/session_end.h"
 
-static int store_window(struct agent_windows *windows, const struct sonde_window *window, const void *bytes, size_t size, struct diag *diag)
+void agent_windows_init(struct agent_windows *windows)
+{
+	pthread_mutex_init(&windows->lock, NULL);
+	windows->numbers.last_ns = clock_ns();
+}
+
+void agent_windows_done(struct agent_windows *windows)
+{
+	pthread_mutex_destroy(&windows->lock);
+}
+
+static int store_window(struct agent_windows *windows, const struct sonde_window *window, const void *bytes, size_t size, struct diag *diag,
+			uint64_t *ret_nr_evicted)
 {
 	uint64_t end_ns = window->start_unix_ns + window->duration_ns;
 	struct store_row row = {
@@ -25,24 +37,70 @@ static int store_window(struct agent_windows *windows, const struct sonde_window
 	if (getrandom(row.profile_id, sizeof(row.profile_id), 0) != sizeof(row.profile_id))
 		return diag_errno(diag, errno, "no random numbers: %s", strerror(errno));
 	/* The bounds first: on a full disk they make room. */
-	err = store_evict(windows->store, end_ns > windows->max_age_ns ? end_ns - windows->max_age_ns : 0, windows->max_bytes, diag);
+	err = store_evict(windows->store, end_ns > windows->max_age_ns ? end_ns - windows->max_age_ns : 0, windows->max_bytes, diag,
+			  ret_nr_evicted);
 	return err ? err : store_add(windows->store, &row, diag);
+}
+
+/* The counts are the same ones each time, in the same order. */
+static void add_counts(struct window_numbers *numbers, const struct sonde_window *window)
+{
+	for (uint32_t i = 0; i < window->nr_counts && i < AGENT_MAX_COUNTS; i++) {
+		uint64_t sum = numbers->counts[i].nr + window->counts[i].nr;
+
+		numbers->counts[i] = window->counts[i];
+		numbers->counts[i].nr = sum;
+	}
+	numbers->nr_counts = window->nr_counts < AGENT_MAX_COUNTS ? window->nr_counts : AGENT_MAX_COUNTS;
+}
+
+static void count(struct agent_windows *windows, const struct sonde_window *window, uint64_t nr_evicted, const char *trouble)
+{
+	struct window_numbers *numbers = &windows->numbers;
+
+	pthread_mutex_lock(&windows->lock);
+	numbers->nr_stored += !trouble;
+	numbers->nr_lost += trouble != NULL;
+	windows->lost_bits |= trouble ? UINT64_C(1) << window->number % 64 : 0;
+	numbers->nr_evicted += nr_evicted;
+	numbers->last_ns = clock_ns();
+	numbers->last_number = window->number;
+	numbers->last_start_unix_ns = window->start_unix_ns;
+	numbers->last_end_unix_ns = window->start_unix_ns + window->duration_ns;
+	numbers->last_nr_samples = window->nr_samples;
+	snprintf(numbers->trouble, sizeof(numbers->trouble), "%s", trouble ? trouble : "");
+	add_counts(numbers, window);
+	pthread_mutex_unlock(&windows->lock);
 }
 
 int agent_windows_take(struct agent_windows *windows, const struct sonde_window *window, const void *bytes, size_t size)
 {
 	struct diag diag = { 0 };
-	int err = store_window(windows, window, bytes, size, &diag);
+	uint64_t nr_evicted = 0;
+	int err = store_window(windows, window, bytes, size, &diag, &nr_evicted);
 
-	if (err) {
-		windows->nr_lost++;
-		if (err != windows->last_err)
-			output_say("window %" PRIu32 " is lost: %s", window->number, failure_text(&diag, err));
-	} else {
-		windows->nr_stored++;
-		if (windows->last_err)
-			output_say("windows are stored again; lost in all: %" PRIu64, windows->nr_lost);
-	}
+	count(windows, window, nr_evicted, err ? failure_text(&diag, err) : NULL);
+	if (err && err != windows->last_err)
+		output_say("window %" PRIu32 " is lost: %s", window->number, failure_text(&diag, err));
+	if (!err && windows->last_err)
+		output_say("windows are stored again; lost in all: %" PRIu64, windows->numbers.nr_lost);
 	windows->last_err = err;
 	return err;
+}
+
+void agent_windows_end(struct agent_windows *windows, const struct sonde_window *window)
+{
+	uint64_t bit = UINT64_C(1) << window->number % 64;
+
+	pthread_mutex_lock(&windows->lock);
+	windows->numbers.nr_unmade += window->err && !(windows->lost_bits & bit);
+	windows->lost_bits &= ~bit;
+	pthread_mutex_unlock(&windows->lock);
+}
+
+void agent_windows_numbers(struct agent_windows *windows, struct window_numbers *ret_numbers)
+{
+	pthread_mutex_lock(&windows->lock);
+	*ret_numbers = windows->numbers;
+	pthread_mutex_unlock(&windows->lock);
 }

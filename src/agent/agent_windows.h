@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_windows: takes the windows of the agent's session and puts them into its store. */
+/* agent_windows: takes the windows of the agent's session, puts them into its store, and counts. */
 #pragma once
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,14 +9,37 @@
 
 #include "store/store.h"
 
-struct agent_windows {
-	struct store *store;          /* borrowed; only agent_windows_take uses it while the session runs */
-	const char *type;             /* of the profiles: "cpu" */
-	uint64_t max_age_ns, max_bytes;
-	uint64_t nr_stored, nr_lost;  /* lost: the store could not take them */
-	int last_err;                 /* of the last window: a failure is told once until it ends */
+#define AGENT_MAX_COUNTS 64
+
+/* Since the agent began. */
+struct window_numbers {
+	uint64_t nr_stored, nr_lost;   /* lost: the store could not take them */
+	uint64_t nr_unmade;            /* whose profile could not be made: lost, too */
+	uint64_t nr_evicted;           /* rows of the store, also of earlier agents */
+	uint64_t last_ns;              /* when the last window came, or the agent began: clock_ns() */
+	uint32_t last_number;          /* 0: none came yet */
+	uint64_t last_start_unix_ns, last_end_unix_ns, last_nr_samples;
+	char trouble[256];             /* why the last window was not stored; "": it was */
+	struct sonde_window_count counts[AGENT_MAX_COUNTS]; /* sums */
+	uint32_t nr_counts;
 };
 
+struct agent_windows {
+	struct store *store;           /* borrowed; only agent_windows_take uses it while the session runs */
+	const char *type;              /* of the profiles: "cpu" */
+	uint64_t max_age_ns, max_bytes;
+	int last_err;                  /* of the last window: a failure is told once until it ends */
+	pthread_mutex_t lock;          /* for the next two */
+	uint64_t lost_bits;            /* bit N % 64: window N is counted as lost; those that have not ended yet are fewer */
+	struct window_numbers numbers;
+};
+
+void agent_windows_init(struct agent_windows *windows); /* the rest is the caller's to fill in */
+void agent_windows_done(struct agent_windows *windows);
 /* For struct sonde_session_options.profile. Says on stderr when windows begin to be lost, and when they are stored again. 0 or a negative
  * errno. */
 int agent_windows_take(struct agent_windows *windows, const struct sonde_window *window, const void *bytes, size_t size);
+/* For struct sonde_session_options.window. */
+void agent_windows_end(struct agent_windows *windows, const struct sonde_window *window);
+/* Any thread. */
+void agent_windows_numbers(struct agent_windows *windows, struct window_numbers *ret_numbers);

@@ -10,6 +10,7 @@
 #include <yaml.h>
 
 #include "base/library.h"
+#include "base/suffix.h"
 
 #define LIBRARY		"libyaml-0.so.2"
 #define MAX_VALUE_BYTES 4096
@@ -41,7 +42,13 @@ void config_free(struct config *config)
 /* Positionals are no settings, and neither is what chooses the file or ends at once. */
 static bool is_setting(const struct option_spec *spec)
 {
-	return spec->name && strcmp(spec->name, "config") != 0 && strcmp(spec->name, "print-config") != 0;
+	static const char *const others[] = { "config", "print-config", "status", "format" };
+
+	for (size_t i = 0; spec->name && i < ARRAY_SIZE(others); i++) {
+		if (!strcmp(spec->name, others[i]))
+			return false;
+	}
+	return spec->name;
 }
 
 static const char *setting_at(const void *verb, size_t i)
@@ -117,6 +124,8 @@ static int fill_from_environment(const struct verb *verb, void *arguments, struc
 
 static int fill_from_file(const struct verb *verb, const struct config *config, const char *path, void *arguments, struct diag *diag)
 {
+	const struct option_spec *taken = NULL;
+
 	for (uint32_t i = 0; i < config->nr; i++) {
 		const struct entry *entry = &config->entries[i];
 		const struct option_spec *spec = find(verb, entry->key);
@@ -128,11 +137,14 @@ static int fill_from_file(const struct verb *verb, const struct config *config, 
 			return diag_errno(diag, EINVAL, "%.120s:%zu: unknown setting '%.40s'%s%s%s", path, entry->line, entry->key,
 					  nearest ? ": did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 		snprintf(label, sizeof(label), "%.120s:%zu: %s", path, entry->line, spec->name);
-		if (is_given(spec, arguments))
+		if (spec == taken && spec->kind != OPTION_TEXTS) /* a list has several entries, one after the other */
+			return diag_errno(diag, EINVAL, "%s has one value, not a list", label);
+		if (is_given(spec, arguments) && spec != taken)
 			continue;
 		err = set(spec, label, entry->value, arguments, diag);
 		if (err)
 			return err;
+		taken = spec;
 	}
 	return 0;
 }
@@ -209,30 +221,54 @@ static int next(struct reading *reading)
 static int take_scalar(struct reading *reading, char **ret_text)
 {
 	if (reading->event.type != YAML_SCALAR_EVENT)
-		return bad(reading, "a setting is a line of its own: store-max-age: 7d");
+		return bad(reading, "a setting is a line of its own: store-max-age: 7d; where it may be repeated, also a list of values");
 	if (reading->event.data.scalar.length > MAX_VALUE_BYTES)
 		return bad(reading, "the value is too long");
 	*ret_text = strdup((const char *)reading->event.data.scalar.value);
 	return *ret_text ? 0 : -ENOMEM;
 }
 
-static int read_entry(struct reading *reading, struct config *config)
+/* Adds an entry with the value at which the reading is. */
+static int add_entry(struct reading *reading, const char *key, size_t line, struct config *config)
 {
 	struct entry *entry = &config->entries[config->nr];
-	int err;
 
 	if (config->nr == ARRAY_SIZE(config->entries))
 		return bad(reading, "too many settings");
 	config->nr++;
-	entry->line = reading->event.start_mark.line + 1;
-	err = take_scalar(reading, &entry->key);
-	for (uint32_t i = 0; !err && i + 1 < config->nr; i++) {
-		if (!strcmp(config->entries[i].key, entry->key))
+	entry->line = line;
+	entry->key = strdup(key);
+	return entry->key ? take_scalar(reading, &entry->value) : -ENOMEM;
+}
+
+static int read_list(struct reading *reading, const char *key, size_t line, struct config *config)
+{
+	int err = next(reading);
+
+	while (!err && reading->event.type != YAML_SEQUENCE_END_EVENT) {
+		err = add_entry(reading, key, line, config);
+		if (!err)
+			err = next(reading);
+	}
+	return err;
+}
+
+static int read_entry(struct reading *reading, struct config *config)
+{
+	CLEANUP(freep) char *key = NULL;
+	size_t line = reading->event.start_mark.line + 1;
+	int err = take_scalar(reading, &key);
+
+	for (uint32_t i = 0; !err && i < config->nr; i++) {
+		if (!strcmp(config->entries[i].key, key))
 			return bad(reading, "this setting was given before");
 	}
 	if (!err)
 		err = next(reading);
-	return err ? err : take_scalar(reading, &entry->value);
+	if (err)
+		return err;
+	return reading->event.type == YAML_SEQUENCE_START_EVENT ? read_list(reading, key, line, config) :
+								  add_entry(reading, key, line, config);
 }
 
 static int read_mapping(struct reading *reading, struct config *config)
@@ -307,27 +343,40 @@ int config_fill(const struct verb *verb, void *arguments, const void *defaults, 
 /* --- printing ------------------------------------------------------------------------------------------------------------------------- */
 
 /* In single quotes, where YAML knows no escape but the quote's own. */
-static void print_text(const char *name, const char *text, struct buffer *buffer)
+static void print_quoted(const char *text, struct buffer *buffer)
 {
-	buffer_printf(buffer, "%s: '", name);
+	buffer_text(buffer, "'");
 	for (; *text; text++)
 		buffer_printf(buffer, *text == '\'' ? "''" : "%c", *text);
-	buffer_text(buffer, "'\n");
+	buffer_text(buffer, "'");
 }
 
-/* Headers may be passwords: their values are not shown. Names are one comma list. */
+static void print_text(const char *name, const char *text, struct buffer *buffer)
+{
+	buffer_printf(buffer, "%s: ", name);
+	print_quoted(text, buffer);
+	buffer_text(buffer, "\n");
+}
+
+/* Headers may be passwords: their values are not shown. */
+static void print_headers(const char *name, const struct option_texts *texts, struct buffer *buffer)
+{
+	for (uint32_t i = 0; i < texts->nr; i++)
+		buffer_printf(buffer, "# %s: '%.*s: ...'\n", name, (int)strcspn(texts->texts[i], ":"), texts->texts[i]);
+}
+
 static void print_texts(const char *name, const struct option_texts *texts, struct buffer *buffer)
 {
-	CLEANUP(buffer_done) struct buffer list = BUFFER_INIT(OPTION_MAX_TEXTS * MAX_VALUE_BYTES);
-
-	for (uint32_t i = 0; i < texts->nr; i++) {
-		if (strchr(texts->texts[i], ':'))
-			buffer_printf(buffer, "# %s: '%.*s: ...'\n", name, (int)strcspn(texts->texts[i], ":"), texts->texts[i]);
-		else
-			buffer_printf(&list, "%s%s", list.size ? "," : "", texts->texts[i]);
+	if (has_suffix(name, strlen(name), "-header")) {
+		print_headers(name, texts, buffer);
+		return;
 	}
-	if (list.size)
-		print_text(name, list.data, buffer);
+	buffer_printf(buffer, "%s:", name);
+	for (uint32_t i = 0; i < texts->nr; i++) {
+		buffer_text(buffer, i ? ", " : " [");
+		print_quoted(texts->texts[i], buffer);
+	}
+	buffer_text(buffer, "]\n");
 }
 
 void config_print(const struct verb *verb, const void *arguments, struct buffer *buffer)

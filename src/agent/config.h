@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config: settings of a verb from more than its command line: each option --store-max-age is also the key store-max-age of a YAML file and
- * the environment variable SONDE_STORE_MAX_AGE. The command line goes before the environment, that before the file, that before the
- * defaults. Zeros are settings that were not given. One thread. */
+ * the environment variable SONDE_STORE_MAX_AGE. What may be repeated is a list in the file, and has one value in the environment. The
+ * command line goes before the environment, that before the file, that before the defaults. Zeros are settings that were not given. One
+ * thread. */
 #pragma once
 #include "base/cleanup.h"
 #include "base/diag.h"

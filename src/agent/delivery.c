@@ -16,7 +16,6 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/session_end.h"
-#include "send/otlp_push.h"
 #include "store/store.h"
 
 #define FIRST_PAUSE_MS 1000u
@@ -26,20 +25,18 @@
 struct delivery {
 	struct store *store;          /* the thread's own handle */
 	struct post_client *client;
-	struct endpoint endpoint;
-	struct otlp_pusher pusher;
-	const char *address;
+	struct pusher pusher;
+	const char *name;
 	const char *headers[OPTION_MAX_TEXTS + 1];
 	pthread_t thread;
-	pthread_mutex_t lock;         /* for the next three */
+	pthread_mutex_t lock;         /* for the next five; the numbers are written by the thread alone */
 	pthread_cond_t has_changed;
 	bool has_new;                 /* a window that the thread has not looked for yet */
 	bool is_ending;
+	struct timespec until;        /* then; CLOCK_REALTIME */
+	struct delivery_numbers numbers;
 	bool stop;                    /* read by a request in progress */
-	/* The thread's own until it has ended: */
-	uint32_t pause_ms;            /* after a failure; 0: none */
-	uint64_t nr_sent, nr_bytes, nr_refused, nr_rejected, nr_retries, nr_repeats;
-	char trouble[512];            /* told once, until it changes */
+	uint32_t pause_ms;            /* after a failure; 0: none; the thread's own */
 };
 
 /* --- a window ------------------------------------------------------------------------------------------------------------------------- */
@@ -52,10 +49,10 @@ static int append(void *arg, const void *bytes, size_t size)
 	return buffer->err;
 }
 
-/* Makes OTLP of a window of the store. */
-static int convert(const struct store_row *row, struct buffer *buffer)
+/* Makes of a window of the store what the destination takes. */
+static int convert(const struct store_row *row, const char *format, struct buffer *buffer)
 {
-	const struct sonde_write_options options = { .size = sizeof(options), .format = "otlp", .profile_id = row->profile_id };
+	const struct sonde_write_options options = { .size = sizeof(options), .format = format, .profile_id = row->profile_id };
 	struct sonde_profile *profile = sonde_profile_new();
 	int err = profile ? sonde_profile_read_bytes(profile, "a window of the store", row->body, row->body_bytes, NULL) : -ENOMEM;
 
@@ -67,16 +64,18 @@ static int convert(const struct store_row *row, struct buffer *buffer)
 	return err;
 }
 
-/* Says the trouble with the collector once, and when it is over. */
+/* Says the trouble with the destination once, and when it is over. */
 static void tell(struct delivery *delivery, const char *trouble)
 {
-	if (!strcmp(delivery->trouble, trouble))
+	if (!strcmp(delivery->numbers.trouble, trouble))
 		return;
 	if (*trouble)
-		output_say("%s: %s", delivery->address, trouble);
+		output_say("%s: %s", delivery->name, trouble);
 	else
-		output_say("%s: takes profiles again", delivery->address);
-	snprintf(delivery->trouble, sizeof(delivery->trouble), "%s", trouble);
+		output_say("%s: takes profiles again", delivery->name);
+	pthread_mutex_lock(&delivery->lock);
+	snprintf(delivery->numbers.trouble, sizeof(delivery->numbers.trouble), "%s", trouble);
+	pthread_mutex_unlock(&delivery->lock);
 }
 
 /* Twice as long each time, plus or minus a quarter, so that many agents do not come back together. */
@@ -91,45 +90,60 @@ static void pause_longer(struct delivery *delivery, uint32_t retry_after_s)
 	delivery->pause_ms = pause_ms - pause_ms / 4 + (uint32_t)(clock_ns() / 1000 % (pause_ms / 2));
 }
 
+static void count(struct delivery *delivery, const struct push_answer *answer)
+{
+	struct delivery_numbers *numbers = &delivery->numbers;
+
+	pthread_mutex_lock(&delivery->lock);
+	numbers->nr_refused += answer->result == PUSH_REFUSED;
+	numbers->nr_retries += answer->result == PUSH_LATER;
+	numbers->nr_repeats += answer->may_be_repeated;
+	if (answer->result == PUSH_DELIVERED) {
+		numbers->nr_sent++;
+		numbers->nr_bytes += answer->nr_bytes;
+		numbers->nr_rejected += answer->rejected;
+		numbers->last_unix_ns = clock_of_ns(CLOCK_REALTIME);
+	}
+	pthread_mutex_unlock(&delivery->lock);
+}
+
 /* Is done with the window: it was taken, or will never be. */
 static int settle(struct delivery *delivery, const struct store_row *row, const struct push_answer *answer, struct diag *diag)
 {
 	delivery->pause_ms = 0;
+	count(delivery, answer);
 	if (answer->result == PUSH_REFUSED) {
-		delivery->nr_refused++;
-		output_say("%s: a profile is refused: %s", delivery->address, answer->text);
+		output_say("%s: a profile is refused: %s", delivery->name, answer->text);
 	} else {
-		delivery->nr_sent++;
-		delivery->nr_bytes += answer->nr_bytes;
-		delivery->nr_rejected += answer->rejected;
 		if (answer->rejected)
-			output_say("%s: of a message %" PRIu64 " profiles are rejected: %s", delivery->address, answer->rejected,
+			output_say("%s: of a message %" PRIu64 " profiles are rejected: %s", delivery->name, answer->rejected,
 				   answer->text);
 		tell(delivery, "");
 	}
-	return store_mark_delivered(delivery->store, delivery->address, row->id, diag);
+	return store_mark_delivered(delivery->store, delivery->name, row->id, diag);
 }
 
-static int push(struct delivery *delivery, const struct store_row *row, struct diag *diag)
+static int deliver(struct delivery *delivery, const struct store_row *row, struct diag *diag)
 {
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(STORE_MAX_BODY_BYTES);
 	struct push_answer answer = { .result = PUSH_REFUSED };
-	int err = convert(row, &bytes);
+	int err = convert(row, delivery->pusher.type->format, &bytes);
 
 	if (err == -ENOMEM)
 		return err;
 	if (err) { /* a window that cannot be read now cannot be read later */
 		snprintf(answer.text, sizeof(answer.text), "it cannot be read");
 	} else {
-		err = otlp_push(&delivery->pusher, bytes.data, bytes.size, &answer);
+		const struct push_profile message = { .id = row->profile_id, .bytes = bytes.data, .size = bytes.size };
+
+		err = push(&delivery->pusher, &message, &answer);
 		if (err)
 			return err;
 	}
 	if (answer.result == PUSH_DELIVERED || answer.result == PUSH_REFUSED)
 		return settle(delivery, row, &answer, diag);
-	delivery->nr_repeats += answer.may_be_repeated;
+	count(delivery, &answer);
 	if (answer.result == PUSH_LATER) {
-		delivery->nr_retries++;
 		tell(delivery, answer.text);
 		pause_longer(delivery, answer.retry_after_s);
 	}
@@ -144,12 +158,12 @@ static bool deliver_one(struct delivery *delivery)
 	static const struct push_answer damaged = { .result = PUSH_REFUSED, .text = "its row in the store is damaged" };
 	CLEANUP(store_row_done) struct store_row row = { 0 };
 	struct diag diag = { 0 };
-	int err = store_next_undelivered(delivery->store, delivery->address, &diag, &row);
+	int err = store_next_undelivered(delivery->store, delivery->name, &diag, &row);
 
 	if (err == -EUCLEAN && row.id) /* it will not get better */
 		err = settle(delivery, &row, &damaged, &diag) ?: 1;
 	else if (err > 0)
-		err = push(delivery, &row, &diag) ?: 1;
+		err = deliver(delivery, &row, &diag) ?: 1;
 	if (err < 0) {
 		tell(delivery, failure_text(&diag, err));
 		pause_longer(delivery, 0);
@@ -216,16 +230,17 @@ int delivery_start(const struct delivery_options *options, struct diag *diag, st
 
 	if (!delivery)
 		return -ENOMEM;
-	delivery->address = options->address;
+	delivery->name = options->name;
 	for (uint32_t i = 0; i < options->nr_headers; i++)
 		delivery->headers[i] = options->headers[i];
-	delivery->endpoint = *options->endpoint;
 	err = store_open(options->store, STORE_DELIVER, diag, NULL, &delivery->store) ?:
 	      post_client_new(options->post, diag, &delivery->client);
-	delivery->pusher = (struct otlp_pusher){ .client = delivery->client,
-						 .endpoint = &delivery->endpoint,
-						 .headers = delivery->headers,
-						 .stop = &delivery->stop };
+	delivery->pusher = (struct pusher){ .type = options->type,
+					    .settings = options->settings,
+					    .url = options->url,
+					    .headers = delivery->headers,
+					    .client = delivery->client,
+					    .stop = &delivery->stop };
 	if (!err)
 		err = start_thread(delivery);
 	if (err)
@@ -233,6 +248,18 @@ int delivery_start(const struct delivery_options *options, struct diag *diag, st
 	else
 		*ret_delivery = delivery;
 	return err;
+}
+
+const char *delivery_name(const struct delivery *delivery)
+{
+	return delivery->name;
+}
+
+void delivery_numbers(struct delivery *delivery, struct delivery_numbers *ret_numbers)
+{
+	pthread_mutex_lock(&delivery->lock);
+	*ret_numbers = delivery->numbers;
+	pthread_mutex_unlock(&delivery->lock);
 }
 
 void delivery_wake(struct delivery *delivery)
@@ -243,37 +270,48 @@ void delivery_wake(struct delivery *delivery)
 	pthread_mutex_unlock(&delivery->lock);
 }
 
-/* Counts what the collector has not received. */
+/* Counts what the destination has not received. */
 static uint64_t nr_waiting(struct delivery *delivery)
 {
 	uint64_t nr = 0;
 
-	return store_waiting(delivery->store, delivery->address, NULL, &nr) ? 0 : nr;
+	return store_waiting(delivery->store, delivery->name, NULL, &nr) ? 0 : nr;
+}
+
+static void say_end(struct delivery *delivery)
+{
+	const struct delivery_numbers *numbers = &delivery->numbers;
+	uint64_t evicted = 0;
+
+	if (store_evicted(delivery->store, delivery->name, NULL, &evicted))
+		evicted = 0;
+	output_say("delivered to %s: %" PRIu64 " profiles, %" PRIu64 " bytes; waiting: %" PRIu64 ", refused: %" PRIu64
+		   ", rejected in part: %" PRIu64 ", evicted before: %" PRIu64 ", tried again: %" PRIu64 ", possible repeats: %" PRIu64,
+		   delivery->name, numbers->nr_sent, numbers->nr_bytes, nr_waiting(delivery), numbers->nr_refused, numbers->nr_rejected,
+		   evicted, numbers->nr_retries, numbers->nr_repeats);
+}
+
+void delivery_finish(struct delivery *delivery)
+{
+	pthread_mutex_lock(&delivery->lock);
+	if (!delivery->is_ending)
+		clock_gettime(CLOCK_REALTIME, &delivery->until);
+	delivery->until.tv_sec += delivery->is_ending ? 0 : LAST_S;
+	delivery->is_ending = true;
+	pthread_cond_signal(&delivery->has_changed);
+	pthread_mutex_unlock(&delivery->lock);
 }
 
 void delivery_end(struct delivery *delivery)
 {
-	uint64_t evicted = 0;
-	struct timespec until;
-
 	if (!delivery)
 		return;
-	pthread_mutex_lock(&delivery->lock);
-	delivery->is_ending = true;
-	pthread_cond_signal(&delivery->has_changed);
-	pthread_mutex_unlock(&delivery->lock);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += LAST_S;
-	if (pthread_timedjoin_np(delivery->thread, NULL, &until)) {
+	delivery_finish(delivery);
+	if (pthread_timedjoin_np(delivery->thread, NULL, &delivery->until)) {
 		__atomic_store_n(&delivery->stop, true, __ATOMIC_RELAXED);
 		pthread_join(delivery->thread, NULL);
 	}
-	if (store_evicted(delivery->store, delivery->address, NULL, &evicted))
-		evicted = 0;
-	output_say("delivered to %s: %" PRIu64 " profiles, %" PRIu64 " bytes; waiting: %" PRIu64 ", refused: %" PRIu64
-		   ", rejected in part: %" PRIu64 ", evicted before: %" PRIu64 ", tried again: %" PRIu64 ", possible repeats: %" PRIu64,
-		   delivery->address, delivery->nr_sent, delivery->nr_bytes, nr_waiting(delivery), delivery->nr_refused,
-		   delivery->nr_rejected, evicted, delivery->nr_retries, delivery->nr_repeats);
+	say_end(delivery);
 	pthread_cond_destroy(&delivery->has_changed);
 	pthread_mutex_destroy(&delivery->lock);
 	delivery_free(delivery);

@@ -5,13 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct endpoint_kind endpoint_otlp = {
-	.grpc_port = ":4317",
-	.grpc_path = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
-	.http_port = ":4318",
-	.http_path = "/v1development/profiles",
-};
-const struct endpoint_kind endpoint_skywalking = { .grpc_port = ":11800", .grpc_path = "" };
+#define PYROSCOPE_PATH "/push.v1.PusherService/Push"
 
 static const struct scheme {
 	const char *text;
@@ -46,12 +40,28 @@ static bool has_port(const char *text, size_t length)
 	return memchr(from, ':', length - (size_t)(from - text));
 }
 
-int endpoint_parse(const char *text, bool no_tls, const struct endpoint_kind *kind, struct endpoint *ret_endpoint, struct diag *diag)
+/* What must not be in an address: a password, which others would see, and what is no part of it. */
+static int check(const char *text, const char *host, size_t length, const char *option, const char *forms, struct diag *diag)
+{
+	if (memchr(host, '@', length))
+		return diag_errno(diag, EINVAL, "no passwords in an address: give them by --%s", option);
+	if (!is_authority(host, length) || strpbrk(host + length, " \t\r\n\"<>?#"))
+		return diag_errno(diag, EINVAL, "'%.200s' is no address: %s", text, forms);
+	return 0;
+}
+
+/* What an address that does not say it goes to. */
+struct places {
+	const char *option, *forms;
+	const char *grpc_port, *grpc_path, *http_port, *http_path; /* no HTTP: NULL */
+};
+
+static int parse(const char *text, bool no_tls, const struct places *places, struct endpoint *ret_endpoint, struct diag *diag)
 {
 	struct scheme scheme = { "", true, false };
 	const char *host = text, *path;
 	size_t length;
-	int size;
+	int size, err;
 
 	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
 		if (!strncmp(text, schemes[i].text, strlen(schemes[i].text)))
@@ -60,17 +70,56 @@ int endpoint_parse(const char *text, bool no_tls, const struct endpoint_kind *ki
 	host += strlen(scheme.text);
 	length = strcspn(host, "/");
 	path = host + length;
-	if (memchr(host, '@', length))
-		return diag_errno(diag, EINVAL, "no passwords in an address: give them as a header");
-	if (!is_authority(host, length) || strpbrk(path, " \t\r\n\"<>?#") || (scheme.is_grpc && path[0] && path[1]) ||
-	    (!scheme.is_grpc && !kind->http_path))
-		return diag_errno(diag, EINVAL, "'%.200s' is no address: %sgrpc://, grpcs:// or HOST:PORT", text,
-				  kind->http_path ? "http://HOST:PORT, https://, " : "");
+	err = check(text, host, length, places->option, places->forms, diag);
+	if (!err && (scheme.is_grpc ? path[0] && path[1] : !places->http_path))
+		err = diag_errno(diag, EINVAL, "'%.200s' is no address: %s", text, places->forms);
+	if (err)
+		return err;
 	if (!*scheme.text)
 		scheme.has_tls = !no_tls && !is_loopback(host, length);
 	size = snprintf(ret_endpoint->url, sizeof(ret_endpoint->url), "%s://%.*s%s%s", scheme.has_tls ? "https" : "http", (int)length, host,
-			has_port(host, length) ? "" : scheme.is_grpc ? kind->grpc_port : kind->http_port,
-			scheme.is_grpc ? kind->grpc_path : path[0] && path[1] ? path : kind->http_path);
+			has_port(host, length) ? "" : scheme.is_grpc ? places->grpc_port : places->http_port,
+			scheme.is_grpc ? places->grpc_path : path[0] && path[1] ? path : places->http_path);
 	ret_endpoint->is_grpc = scheme.is_grpc;
 	return size > 0 && (size_t)size < sizeof(ret_endpoint->url) ? 0 : diag_errno(diag, EINVAL, "the address is too long");
+}
+
+int otlp_endpoint_parse(const char *text, bool no_tls, struct endpoint *ret_endpoint, struct diag *diag)
+{
+	static const struct places places = {
+		.option = "otlp-header",
+		.forms = "http://HOST:PORT, https://, grpc://, grpcs:// or HOST:PORT",
+		.grpc_port = ":4317",
+		.grpc_path = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+		.http_port = ":4318",
+		.http_path = "/v1development/profiles",
+	};
+
+	return parse(text, no_tls, &places, ret_endpoint, diag);
+}
+
+int skywalking_endpoint_parse(const char *text, bool no_tls, struct endpoint *ret_endpoint, struct diag *diag)
+{
+	static const struct places places = {
+		.option = "skywalking-authentication",
+		.forms = "grpc://HOST:PORT, grpcs:// or HOST:PORT",
+		.grpc_port = ":11800",
+		.grpc_path = "",
+	};
+
+	return parse(text, no_tls, &places, ret_endpoint, diag);
+}
+
+int pyroscope_endpoint_parse(const char *text, char ret_url[ENDPOINT_URL_BYTES], struct diag *diag)
+{
+	size_t scheme = !strncmp(text, "http://", 7) ? 7 : !strncmp(text, "https://", 8) ? 8 : 0, length = strlen(text);
+	const char *host = text + scheme;
+	int err = check(text, host, scheme ? strcspn(host, "/") : 0, "pyroscope-header", "http://HOST:PORT or https://HOST", diag), size;
+
+	if (err)
+		return err;
+	while (text[length - 1] == '/')
+		length--;
+	size = snprintf(ret_url, ENDPOINT_URL_BYTES, "%.*s" PYROSCOPE_PATH, (int)length, text);
+	return size > 0 && size < ENDPOINT_URL_BYTES ? 0 : diag_errno(diag, EINVAL, "the address is too long");
 }

@@ -179,10 +179,24 @@ static long version_of(const struct post_request *request)
 	return strncmp(request->url, "https:", 6) ? CURL_VERSION_2_PRIOR_KNOWLEDGE : CURL_VERSION_2_TLS;
 }
 
-static int fail(const struct post_client *client, int code, struct diag *diag)
+/* "Failed to connect to c port 1 after 12 ms: ...": the same trouble has the same words each time, so that it is said once. */
+static void drop_time(char *reason)
+{
+	static const char before[] = " after ", behind[] = " ms";
+	char *from = strstr(reason, before), *to = from ? from + strlen(before) : NULL;
+	size_t digits = to ? strspn(to, "0123456789") : 0;
+
+	if (!digits || strncmp(to + digits, behind, strlen(behind)) != 0)
+		return;
+	to += digits + strlen(behind);
+	memmove(from, to, strlen(to) + 1);
+}
+
+static int fail(struct post_client *client, int code, struct diag *diag)
 {
 	const char *reason = *client->reason ? client->reason : client->curl.easy_strerror(code);
 
+	drop_time(client->reason);
 	if (code == CURL_ABORTED_BY_CALLBACK)
 		return -ECANCELED;
 	return diag_errno(diag, code == CURL_OUT_OF_MEMORY ? ENOMEM : EIO, "%s", reason);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "session/session.h"
+#include "session/window_counts.h"
 
 int sonde_session_add_output(struct sonde_session *session, const char *path, const char *format)
 {
@@ -36,12 +37,16 @@ static int receive(void *arg, const struct profile *profile, const struct output
 {
 	const struct sonde_session *session = arg;
 	const struct account *account = profile_account_of(profile);
-	const struct sonde_window info = { .size = sizeof(info),
-					   .number = window->number,
-					   .start_unix_ns = window->start_unix_ns,
-					   .duration_ns = account->duration_ns,
-					   .nr_samples = account_nr_recorded(account) };
+	struct window_counts counts;
+	struct sonde_window info = { .size = sizeof(info),
+				     .number = window->number,
+				     .start_unix_ns = window->start_unix_ns,
+				     .duration_ns = account->duration_ns,
+				     .nr_samples = account_nr_recorded(account),
+				     .counts = counts.list };
 
+	window_counts_fill(account, &counts);
+	info.nr_counts = counts.nr;
 	return session->options.profile(session->options.arg, &info, bytes->data, bytes->size);
 }
 

@@ -7,8 +7,8 @@
 #include "base/diag.h"
 
 #define SQLITE_API_LIST(X) \
-	X(bind_blob) X(bind_blob64) X(bind_int64) X(bind_text) X(busy_timeout) X(close) X(column_blob) X(column_bytes) X(column_int64) \
-	X(column_text) X(errmsg) X(exec) X(finalize) X(open_v2) X(prepare_v2) X(step)
+	X(bind_blob) X(bind_blob64) X(bind_int64) X(bind_text) X(busy_timeout) X(changes) X(close) X(column_blob) X(column_bytes) \
+	X(column_int64) X(column_text) X(errmsg) X(exec) X(finalize) X(open_v2) X(prepare_v2) X(step)
 
 struct sqlite_api {
 #define X(name) __typeof__(sqlite3_##name) *name;

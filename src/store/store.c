@@ -306,9 +306,10 @@ static int run_with_id(struct store *store, const char *sql, sqlite3_int64 id, s
 	return step(store, &statement, diag);
 }
 
-int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag)
+int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag, uint64_t *ret_nr)
 {
 	sqlite3_int64 cut = 0;
+	uint64_t nr = 0;
 	int err = run(store, "BEGIN IMMEDIATE", diag);
 
 	if (err)
@@ -320,10 +321,27 @@ int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, str
 	if (!err)
 		err = run_with_id(store, "DELETE FROM window WHERE id <= ?", cut, diag);
 	if (!err)
+		nr = (uint64_t)store->sqlite.changes(store->db);
+	if (!err)
 		err = run(store, "COMMIT", diag);
+	if (!err && ret_nr)
+		*ret_nr = nr;
 	if (err)
 		store->sqlite.exec(store->db, "ROLLBACK", NULL, NULL, NULL); /* fails where SQLite has rolled back by itself */
 	return err;
+}
+
+int store_size(struct store *store, struct diag *diag, uint64_t *ret_nr, uint64_t *ret_bytes)
+{
+	CLEANUP(statement_done) struct statement statement = { 0 };
+	int err = prepare(store, "SELECT count(*), coalesce(sum(length(body)), 0) FROM window", diag, &statement);
+
+	err = err ? err : step(store, &statement, diag);
+	if (err < 0)
+		return err;
+	*ret_nr = (uint64_t)store->sqlite.column_int64(statement.handle, 0);
+	*ret_bytes = (uint64_t)store->sqlite.column_int64(statement.handle, 1);
+	return 0;
 }
 
 void store_row_done(struct store_row *row)

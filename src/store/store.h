@@ -41,8 +41,10 @@ static inline void store_closep(struct store **store)
 /* -ENOSPC: the disk is full; the store is as before. -EFBIG: the body is larger than its limit. */
 MUST_CHECK int store_add(struct store *store, const struct store_row *row, struct diag *diag);
 /* Removes the oldest rows: up to the last one that ended before `oldest_ns`, and until the bodies have at most `max_bytes`. Each
- * destination counts those that it had not received. */
-MUST_CHECK int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag);
+ * destination counts those that it had not received. *ret_nr (may be NULL): how many were removed. */
+MUST_CHECK int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag, uint64_t *ret_nr);
+/* How many rows there are, and the bytes of their bodies as they are stored: what max_bytes limits. Reads a part of each row. */
+MUST_CHECK int store_size(struct store *store, struct diag *diag, uint64_t *ret_nr, uint64_t *ret_bytes);
 /* The first row after `after_id` that overlaps from_ns..to_ns. 1: *ret_row is the caller's; 0: none; -EUCLEAN: it is damaged, and
  * ret_row->id is its number, or 0 where the store is. */
 MUST_CHECK int store_next(struct store *store, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag,

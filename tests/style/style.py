@@ -94,6 +94,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 
 	"store": {"base"},
 	"send": {"base", "codec", "curl"},
+	"serve": {"base"},
 
 	"cli": {"sonde", "base", "store"},
 	"stat": {"sonde", "base", "codec", "cli"},
@@ -101,7 +102,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"tracing": {"sonde", "base", "cli"},
 	"allocs": {"sonde", "base", "cli"},
 	"skywalking": {"sonde", "base", "identity", "codec", "send", "cli"},
-	"agent": {"sonde", "base", "store", "send", "cli", "skywalking"},
+	"agent": {"sonde", "base", "codec", "store", "send", "serve", "cli", "skywalking"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "heap", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself

@@ -267,7 +267,13 @@ def settings():
 	with open(path, "w", encoding="ascii") as file:
 		file.writelines("%s: %s\n" % line for line in got.items())
 	check_equal(printed("--config", path), got, "what was printed, read again")
-	for text, want in ("store-max-ag: 3d", "agent.yaml:1: unknown setting 'store-max-ag': did you mean store-max-age?"), ("\nwindow: 0", "agent.yaml:2: window must be"), ("window: [", "no YAML|line of its own"), \
+	got = printed("--pyroscope", "http://h", "--pyroscope-label", "zone=a", "--pyroscope-label", "its=b, c")
+	check_equal(got["pyroscope-label"], "['zone=a', 'its=b, c']", "a list, printed")
+	with open(path, "w", encoding="ascii") as file:
+		file.writelines("%s: %s\n" % line for line in got.items())
+	check_equal(printed("--config", path), got, "a list, read again")
+	check_equal(printed("--config", path, "--pyroscope-label", "a=b")["pyroscope-label"], "['a=b']", "a list, and the command line before it")
+	for text, want in ("store-max-ag: 3d", "agent.yaml:1: unknown setting 'store-max-ag': did you mean store-max-age?"), ("\nwindow: 0", "agent.yaml:2: window must be"), ("window: [", "no YAML|line of its own"), ("pyroscope-label: [[a=b]]", "line of its own"), ("window: [1, 2]", "agent.yaml:1: window has one value, not a list"), \
 			("- a", "settings are lines"), ("window: 1\nwindow: 2", "given before"), ("config: x", "unknown setting"), ("store-max-age: soon", "is a duration"), ("a" * 100000, "settings are lines|no YAML"):
 		with open(path, "w", encoding="ascii") as file:
 			file.write(text)

@@ -240,12 +240,12 @@ def settings():
 		result = sonde("agent", "--store", fresh_folder("settings"), *words, 1)
 		check(result.code not in (0, None) and want in result.err, lambda: str(result)) # pylint: disable=cell-var-from-loop
 	printed = sonde("agent", "--env", "A,B", "--env", "C", "--print-config", want=0).out
-	check("env: 'A,B,C'" in printed, lambda: printed)
+	check("env: ['A,B', 'C']" in printed, lambda: printed)
 	path = scratch("agent.yaml")
 	with open(path, "w", encoding="utf-8") as file:
 		file.write(printed)
 	check_equal(sonde("agent", "--config", path, "--print-config", want=0).out, printed, "the printed settings, read again")
-	check("env: 'D'" in sonde("agent", "--config", path, "--print-config", env=dict(os.environ, SONDE_ENV="D"), want=0).out, "the environment goes before the file")
+	check("env: ['D']" in sonde("agent", "--config", path, "--print-config", env=dict(os.environ, SONDE_ENV="D"), want=0).out, "the environment goes before the file")
 
 
 run_tests()

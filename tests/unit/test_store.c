@@ -88,7 +88,7 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 {
 	struct store *store = open_store(*state, STORE_OWN), *sender = open_store(*state, STORE_DELIVER);
 	struct store_row row = { 0 };
-	uint64_t nr = 0;
+	uint64_t nr = 0, evicted = 0, bytes = 0;
 
 	for (uint64_t second = 1; second <= 10; second++)
 		add(store, second);
@@ -96,13 +96,17 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 	assert_int_equal(row.start_ns, 1);
 	assert_int_equal(store_mark_delivered(sender, "a", row.id + 1, NULL), 0);
 	store_row_done(&row);
-	assert_int_equal(store_evict(store, 0, 720, NULL), 0); /* six bodies of 100 bytes fit, each with its frame of zstd */
+	assert_int_equal(store_evict(store, 0, 720, NULL, &evicted), 0); /* six bodies of 100 bytes fit, each with its frame of zstd */
+	assert_int_equal(evicted, 4);
+	assert_int_equal(store_size(sender, NULL, &nr, &bytes), 0);
+	assert_int_equal(nr, 6);
+	assert_in_range(bytes, 600, 720);
 	assert_int_equal(store_evicted(store, "a", NULL, &nr), 0);
 	assert_int_equal(nr, 2);
 	assert_int_equal(store_next_undelivered(sender, "a", NULL, &row), 1);
 	assert_int_equal(row.start_ns, 5);
 	store_row_done(&row);
-	assert_int_equal(store_evict(store, 9, UINT64_MAX, NULL), 0); /* the last that ended before is 7 */
+	assert_int_equal(store_evict(store, 9, UINT64_MAX, NULL, NULL), 0); /* the last that ended before is 7 */
 	assert_int_equal(store_next(store, 0, 0, UINT64_MAX, NULL, &row), 1);
 	assert_int_equal(row.start_ns, 8);
 	store_row_done(&row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Addresses, and what an answer means. */
+/* Addresses, labels, and what an answer means. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +8,12 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "send/endpoint.h"
 #include "send/otlp_push.h"
+#include "send/pyroscope_push.h"
 
 #define GRPC "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 #define HTTP "/v1development/profiles"
@@ -73,7 +76,7 @@ static struct push_answer judged(int status, int grpc_status, const char *messag
 	snprintf(answer.grpc_message, sizeof(answer.grpc_message), "%s", message);
 	memcpy(answer.body, body, size);
 	answer.size = size;
-	otlp_judge(&answer, grpc_status != -2, &result);
+	(grpc_status == -2 ? &otlp_http : &otlp_grpc)->judge(&answer, &result);
 	return result;
 }
 
@@ -142,6 +145,110 @@ static void partial_success(void **state)
 	}
 }
 
+/* --- Pyroscope ------------------------------------------------------------------------------------------------------------------------ */
+
+static void addresses_of_pyroscope(void **state)
+{
+	static const struct {
+		const char *text, *url; /* NULL: refused */
+	} cases[] = {
+		{ "http://p:4040", "http://p:4040/push.v1.PusherService/Push" },
+		{ "https://p/", "https://p/push.v1.PusherService/Push" },
+		{ "https://p/a/b//", "https://p/a/b/push.v1.PusherService/Push" },
+		{ "http://", NULL },
+		{ "http:///x", NULL },
+		{ "p:4040", NULL },
+		{ "grpc://p", NULL },
+		{ "http://u:p@p", NULL },
+		{ "http://p/?x", NULL },
+		{ "", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char url[ENDPOINT_URL_BYTES];
+		struct diag diag = { 0 };
+
+		assert_int_equal(pyroscope_endpoint_parse(cases[i].text, url, &diag), cases[i].url ? 0 : -EINVAL);
+		if (cases[i].url)
+			assert_string_equal(url, cases[i].url);
+		else
+			assert_true(*diag.text);
+	}
+}
+
+static const char *label_of(const struct pyroscope_labels *labels, const char *name)
+{
+	const char *value = NULL;
+
+	for (uint32_t i = 0; i < labels->nr; i++) {
+		if (strcmp(labels->list[i].name, name) != 0)
+			continue;
+		assert_null(value); /* each once */
+		value = labels->list[i].value;
+	}
+	return value;
+}
+
+static void labels_of_pyroscope(void **state)
+{
+	static const char *const bad[] = { "", "a", "a=", "=b", "1a=b", "a-b=c", "a.b=c",
+					   "a23456789012345678901234567890123456789012345678901234567890abcd=1" };
+	const char *const texts[] = { "service_name=web", "zone=a=b", "zone=c" };
+	struct pyroscope_labels labels;
+	char many[64][16];
+	const char *pointers[64];
+
+	assert_int_equal(pyroscope_labels_init(&labels, NULL, 0, NULL), 0);
+	assert_string_equal(label_of(&labels, "service_name"), "sonde");
+	assert_string_equal(label_of(&labels, "__name__"), "process_cpu");
+	assert_int_equal(strlen(label_of(&labels, "__session_id__")), 16);
+	assert_true(*label_of(&labels, "hostname"));
+	assert_int_equal(pyroscope_labels_init(&labels, texts, 3, NULL), 0);
+	assert_string_equal(label_of(&labels, "service_name"), "web");
+	assert_string_equal(label_of(&labels, "zone"), "c");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(pyroscope_labels_init(&labels, &bad[i], 1, NULL), -EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
+		snprintf(many[i], sizeof(many[i]), "l%zu=x", i);
+		pointers[i] = many[i];
+	}
+	assert_int_equal(pyroscope_labels_init(&labels, pointers, 64, NULL), 0);
+	assert_int_equal(labels.nr, PYROSCOPE_MAX_LABELS);
+}
+
+static void answers_of_pyroscope(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		enum push_result result;
+		const char *text;
+	} cases[] = {
+		{ 200, "", PUSH_DELIVERED, "" },
+		{ 400, "{\"code\":\"invalid_argument\",\"message\":\"no \\u001b[2J\"}", PUSH_REFUSED,
+		  "HTTP 400: invalid_argument: no ?[2J" },
+		{ 429, "{\"code\":\"resource_exhausted\"}", PUSH_LATER, "HTTP 429: resource_exhausted" },
+		{ 503, "<html>", PUSH_LATER, "HTTP 503: <html>" },
+		{ 503, "{\"code\":", PUSH_LATER, "HTTP 503: {\"code\":" },
+		{ 404, "{\"code\":1,\"message\":null}", PUSH_LATER, "HTTP 404: {\"code\":1,\"message\":null}" },
+		{ 500, "", PUSH_LATER, "HTTP 500" },
+	};
+	struct post_answer *answer = calloc(1, sizeof(*answer));
+
+	assert_non_null(answer);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct push_answer result = { 0 };
+
+		answer->status = cases[i].status;
+		answer->size = strlen(cases[i].body);
+		memcpy(answer->body, cases[i].body, answer->size);
+		pyroscope_push.judge(answer, &result);
+		assert_int_equal(result.result, cases[i].result);
+		assert_string_equal(result.text, cases[i].text);
+	}
+	free(answer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +256,9 @@ int main(void)
 		cmocka_unit_test(answers_of_grpc),
 		cmocka_unit_test(answers_of_http),
 		cmocka_unit_test(partial_success),
+		cmocka_unit_test(addresses_of_pyroscope),
+		cmocka_unit_test(labels_of_pyroscope),
+		cmocka_unit_test(answers_of_pyroscope),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/agent_options.h"
+
+#include <stddef.h>
+
+#include "cli/plain_format.h"
+
+#define MAX_FREQ_HZ	 10000
+#define MAX_WINDOW_S	 3600
+#define MAX_SKYWALKING_S 240 /* the server forgets processes after five minutes */
+#define MIN_STORE_BYTES	 ((uint64_t)1 << 20)
+
+#define FIELD(field) .offset = offsetof(struct agent_arguments, field)
+
+/* How requests to a destination are made. */
+#define DESTINATION_ROWS(field, option) \
+	{ .name = option "-header", \
+	  .metavar = "HEADER", \
+	  .kind = OPTION_TEXTS, \
+	  FIELD(field.headers), \
+	  .help = "a header of each request, as 'authorization: Bearer ...'; may be repeated. In the environment other users do " \
+		  "not see it" }, \
+	{ .name = option "-ca", \
+	  .metavar = "FILE", \
+	  .kind = OPTION_TEXT, \
+	  FIELD(field.ca), \
+	  .values = OPTION_VALUES_FILE, \
+	  .help = "trust these authorities (PEM) instead of the system's" }, \
+	{ .name = option "-cert", \
+	  .metavar = "FILE", \
+	  .kind = OPTION_TEXT, \
+	  FIELD(field.cert), \
+	  .values = OPTION_VALUES_FILE, \
+	  .help = "our certificate (PEM), for a server that asks for one" }, \
+	{ \
+		.name = option "-key", .metavar = "FILE", .kind = OPTION_TEXT, FIELD(field.key), .values = OPTION_VALUES_FILE, \
+		.help = "its key (PEM)" \
+	}
+
+const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
+	{ .group = "What is sampled",
+	  .metavar = "DURATION",
+	  .kind = OPTION_NUMBER,
+	  FIELD(duration_s),
+	  .min = 1,
+	  .max = UINT32_MAX,
+	  .help = "seconds; without it until SIGTERM or Ctrl-C" },
+	{ .letter = 'F',
+	  .name = "frequency",
+	  .metavar = "HZ",
+	  .kind = OPTION_NUMBER,
+	  FIELD(freq_hz),
+	  .min = 1,
+	  .max = MAX_FREQ_HZ,
+	  .help = "samples per second and CPU; 19" },
+	{ .name = "window",
+	  .metavar = "SECONDS",
+	  .kind = OPTION_NUMBER,
+	  FIELD(window_s),
+	  .min = 1,
+	  .max = MAX_WINDOW_S,
+	  .help = "a profile for so many seconds each; 10" },
+	{ .name = "env",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXTS,
+	  FIELD(env),
+	  .help = "keep this variable of each process's environment, as the label process.environment_variable.NAME, 255 bytes of it at "
+		  "most; a comma list, may be repeated, 16 names in all. No other variable is kept, except the service's name, of "
+		  "OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES" },
+	{ .group = "Where it is kept",
+	  .name = "store",
+	  .metavar = "DIRECTORY",
+	  .kind = OPTION_TEXT,
+	  FIELD(store),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "keep the profiles here; /var/lib/sonde. show, diff and convert read it: sonde show DIRECTORY@-1h" },
+	{ .name = "store-max-age",
+	  .metavar = "AGE",
+	  .kind = OPTION_TEXT,
+	  FIELD(store_max_age),
+	  .help = "remove what is older: 90s, 15m, 12h, 7d; 7d" },
+	{ .name = "store-max-bytes",
+	  .metavar = "BYTES",
+	  .kind = OPTION_BYTES,
+	  FIELD(store_max_bytes),
+	  .min = MIN_STORE_BYTES,
+	  .max = INT64_MAX,
+	  .help = "remove the oldest when the profiles are larger than this together: 500M, 1G; 1G" },
+	{ .group = "Where it is delivered",
+	  .name = "otlp",
+	  .metavar = "ADDRESS",
+	  .kind = OPTION_TEXT,
+	  FIELD(otlp.address),
+	  .help = "send the profiles to an OpenTelemetry collector: http://HOST:PORT, https://, grpc://, grpcs://, or HOST:PORT, which is "
+		  "gRPC with TLS, on loopback without. The store keeps what cannot be sent yet" },
+	DESTINATION_ROWS(otlp, "otlp"),
+	{ .name = "disable-tls", .kind = OPTION_FLAG, FIELD(disable_tls), .help = "HOST:PORT without a scheme is gRPC without TLS" },
+	{ .name = "pyroscope",
+	  .metavar = "URL",
+	  .kind = OPTION_TEXT,
+	  FIELD(pyroscope.address),
+	  .help = "send them to Grafana Pyroscope: http://HOST:PORT, https://HOST; also beside --otlp" },
+	{ .name = "pyroscope-label",
+	  .metavar = "LABEL",
+	  .kind = OPTION_TEXTS,
+	  FIELD(pyroscope_labels),
+	  .help = "a label of the profiles there, NAME=VALUE; may be repeated. Without it service_name=sonde, hostname=..., "
+		  "__name__=process_cpu" },
+	DESTINATION_ROWS(pyroscope, "pyroscope"),
+	{ .group = "SkyWalking",
+	  .name = "skywalking",
+	  .metavar = "ADDRESS",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking.address),
+	  .help = "report this machine's processes to an OAP server of Apache SkyWalking, and profile what its tasks ask for: "
+		  "grpc://HOST:PORT, grpcs://, or HOST:PORT as above; port 11800" },
+	{ .name = "skywalking-period",
+	  .metavar = "TIME",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_period),
+	  .help = "ON_CPU tasks: a sample for so much time of a CPU, a millisecond or more: 9ms, 1500us, 2s; 9ms" },
+	{ .name = "skywalking-authentication",
+	  .metavar = "TOKEN",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_authentication),
+	  .help = "the server's token. In the environment other users do not see it" },
+	DESTINATION_ROWS(skywalking, "skywalking"),
+	{ .name = "skywalking-layer",
+	  .metavar = "LAYER",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_layer),
+	  .help = "the layer of the services, one that the server knows: OS_LINUX, K8S_SERVICE, GENERAL, MESH; OS_LINUX" },
+	{ .name = "skywalking-service",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_service),
+	  .help = "a process's service, of {service}, {executable}, {container}, {pod}, {unit}, {host}, {pid}; {service}, which is "
+		  "OTEL_SERVICE_NAME, unit, container or executable" },
+	{ .name = "skywalking-instance",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_instance),
+	  .help = "its instance, likewise; {host}" },
+	{ .name = "skywalking-process",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(skywalking_process),
+	  .help = "its name, likewise: unique in its instance; {executable}-{pid}" },
+	{ .name = "skywalking-heartbeat",
+	  .metavar = "SECONDS",
+	  .kind = OPTION_NUMBER,
+	  FIELD(skywalking_heartbeat_s),
+	  .min = 1,
+	  .max = MAX_SKYWALKING_S,
+	  .help = "report processes, those that are as old, so often; 20" },
+	{ .name = "skywalking-check",
+	  .metavar = "SECONDS",
+	  .kind = OPTION_NUMBER,
+	  FIELD(skywalking_check_s),
+	  .min = 1,
+	  .max = MAX_SKYWALKING_S,
+	  .help = "ask for tasks so often; 10" },
+	{ .name = "skywalking-flush",
+	  .metavar = "SECONDS",
+	  .kind = OPTION_NUMBER,
+	  FIELD(skywalking_flush_s),
+	  .min = 1,
+	  .max = MAX_SKYWALKING_S,
+	  .help = "send what a task sampled so often; 5" },
+	{ .group = "What it says of itself",
+	  .name = "status",
+	  .kind = OPTION_FLAG,
+	  FIELD(status),
+	  .help = "ask the agent that has the store: since when it runs, what it recorded, lost and delivered, what it costs; and "
+		  "end" },
+	{ .name = "format",
+	  .metavar = "FORMAT",
+	  .kind = OPTION_TEXT,
+	  FIELD(format),
+	  .value_name = plain_format_at,
+	  .help = "with --status: text or json; text" },
+	{ .name = "listen",
+	  .metavar = "ADDRESS",
+	  .kind = OPTION_TEXT,
+	  FIELD(listen),
+	  .help = "serve /metrics for Prometheus and /healthz over HTTP: :PORT is 127.0.0.1 alone; [::1]:PORT, unix:PATH; an address "
+		  "that others can reach only if it is given in full, as 0.0.0.0:PORT" },
+	{ .group = "Settings",
+	  .name = "config",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXT,
+	  FIELD(config),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "settings from this YAML file, a line each as the long options above: store-max-age: 7d. SONDE_STORE_MAX_AGE in the "
+		  "environment goes before it, the command line before both" },
+	{ .name = "print-config", .kind = OPTION_FLAG, FIELD(print_config), .help = "print the settings as such a file, and end" },
+};
+
+const struct agent_arguments agent_defaults = {
+	.freq_hz = 19,
+	.window_s = 10,
+	.store = "/var/lib/sonde",
+	.store_max_age = "7d",
+	.store_max_bytes = UINT64_C(1) << 30,
+	.skywalking_period = "9ms",
+	.skywalking_layer = "OS_LINUX",
+	.skywalking_service = "{service}",
+	.skywalking_instance = "{host}",
+	.skywalking_process = "{executable}-{pid}",
+	.skywalking_heartbeat_s = 20,
+	.skywalking_check_s = 10,
+	.skywalking_flush_s = 5,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent_report: all that an agent can say of itself at a moment: what its pages and its status are made from. */
+#pragma once
+#include "agent/agent_windows.h"
+#include "agent/delivery.h"
+
+#define AGENT_MAX_DESTINATIONS 4
+
+/* What the report is made from. Borrowed; lives as long as the server. */
+struct agent_sources {
+	struct agent_windows *windows;
+	struct delivery *deliveries[AGENT_MAX_DESTINATIONS];
+	uint32_t nr_deliveries;
+	const char *store; /* directory */
+	uint64_t freq_hz, window_ns;
+	uint64_t start_unix_ns;
+};
+
+struct destination_report {
+	const char *name;  /* borrowed from the delivery */
+	struct delivery_numbers numbers;
+	uint64_t nr_waiting, nr_evicted; /* rows of the store */
+};
+
+/* Of the store itself. Reading it costs time, so a report that is asked for soon after another has the same ones, unless a window came. */
+struct store_report {
+	uint64_t at_ns;    /* when it was read; 0: never */
+	uint32_t window;   /* the last one that had come by then */
+	bool is_known;     /* the store could be read */
+	uint64_t nr_rows, nr_bytes;
+	uint64_t nr_waiting[AGENT_MAX_DESTINATIONS], nr_evicted[AGENT_MAX_DESTINATIONS];
+};
+
+struct agent_report {
+	const struct agent_sources *sources;
+	struct window_numbers windows;
+	struct store_report store;
+	struct destination_report destinations[AGENT_MAX_DESTINATIONS];
+	uint64_t cpu_ns, rss_bytes; /* of this process */
+	bool is_healthy;
+	char health[320];  /* "ok", or what is wrong */
+};
+
+/* `store`: zeros at first, then from the last call. */
+void agent_report_make(const struct agent_sources *sources, struct store_report *store, struct agent_report *ret_report);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/agent_settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "serve/listener.h"
+#include "store/store_path.h"
+
+static int parse_env(const struct option_texts *given, struct env_names *names, struct diag *diag)
+{
+	size_t size = 0;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < given->nr; i++) {
+		size_t bytes = strlen(given->texts[i]) + 1;
+		char *rest = names->texts + size, *name;
+
+		if (bytes > sizeof(names->texts) - size)
+			return diag_errno(diag, EINVAL, "env: the names are too long");
+		memcpy(rest, given->texts[i], bytes);
+		size += bytes;
+		while ((name = strsep(&rest, ","))) {
+			if (nr == MAX_NAMES)
+				return diag_errno(diag, EINVAL, "env: too many names");
+			names->list[nr++] = name;
+		}
+	}
+	names->list[nr] = NULL;
+	return 0;
+}
+
+static int parse_sky_names(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
+{
+	if (gethostname(settings->host, sizeof(settings->host)))
+		snprintf(settings->host, sizeof(settings->host), "unknown");
+	settings->sky_names = (struct sky_names){ .layer = arguments->skywalking_layer,
+					      .service = arguments->skywalking_service,
+					      .instance = arguments->skywalking_instance,
+					      .process = arguments->skywalking_process,
+					      .host = settings->host };
+	return sky_names_check(&settings->sky_names, diag);
+}
+
+static int parse_pyroscope(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
+{
+	const char *address = arguments->pyroscope.address;
+
+	/* --otlp may have the same address, and has a position of its own */
+	snprintf(settings->pyroscope_name, sizeof(settings->pyroscope_name), "pyroscope:%s", address);
+	return pyroscope_endpoint_parse(address, settings->pyroscope_url, diag) ?:
+	       pyroscope_labels_init(&settings->labels, arguments->pyroscope_labels.texts, arguments->pyroscope_labels.nr, diag);
+}
+
+int agent_settings_parse(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
+{
+	int err = 0;
+
+	if (store_duration_parse(arguments->store_max_age, &ret_settings->max_age_ns) || !ret_settings->max_age_ns)
+		return diag_errno(diag, EINVAL, "store-max-age is a duration such as 12h or 7d, not '%.40s'", arguments->store_max_age);
+	if (arguments->listen)
+		err = listener_check(arguments->listen, diag);
+	if (!err && arguments->otlp.address)
+		err = otlp_endpoint_parse(arguments->otlp.address, arguments->disable_tls, &ret_settings->otlp, diag);
+	if (!err && arguments->pyroscope.address)
+		err = parse_pyroscope(arguments, ret_settings, diag);
+	if (!err && arguments->skywalking.address)
+		err = skywalking_endpoint_parse(arguments->skywalking.address, arguments->disable_tls, &ret_settings->skywalking, diag);
+	if (!err)
+		err = parse_env(&arguments->env, &ret_settings->env, diag);
+	return err ? err : parse_sky_names(arguments, ret_settings, diag);
+}

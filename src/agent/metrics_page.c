@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/metrics_page.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* Families of the counts of windows: one for each group, but for "samples", whose names are families. */
+static const struct {
+	const char *group, *name, *label, *help;
+} groups[] = {
+	{ "filtered", "sonde_samples_filtered_total", "reason", "Samples that were not asked for." },
+	{ "lost", "sonde_samples_lost_total", "reason", "Samples that were asked for and are lost." },
+	{ "stacks", "sonde_stacks_total", "end", "User stacks of recorded samples, by where they end: complete, or why not." },
+	{ "missed", "sonde_samples_lacking_total", "part", "Recorded samples without this part of them." },
+	{ "events_lost", "sonde_events_lost_total", "kind", "Events of the kernel on processes and mappings that were lost." },
+};
+
+static const struct {
+	const char *name, *family, *help;
+} samples[] = {
+	{ "recorded", "sonde_samples_recorded_total", "Samples that were recorded." },
+	{ "expected", "sonde_samples_expected_total", "Samples that were due, by the clock." },
+	{ "late", "sonde_samples_deferred_total", "Samples whose stack was walked in user space." },
+};
+
+static const struct {
+	const char *name, *type, *help;
+	size_t offset; /* of the number in struct destination_report */
+	bool of_store; /* known only if the store could be read */
+} of_destinations[] = {
+#define X(name, type, help, field, ...) { "sonde_destination_" name, type, help, offsetof(struct destination_report, field), ##__VA_ARGS__ }
+	X("profiles_delivered_total", "counter", "Profiles that the destination has taken.", numbers.nr_sent),
+	X("delivered_bytes_total", "counter", "Bytes of the messages that it has taken, as they were sent.", numbers.nr_bytes),
+	X("profiles_refused_total", "counter", "Profiles that it will never take.", numbers.nr_refused),
+	X("profiles_rejected_total", "counter", "Profiles of messages that it took in part.", numbers.nr_rejected),
+	X("retries_total", "counter", "Attempts that failed and are made again.", numbers.nr_retries),
+	X("possible_repeats_total", "counter", "Profiles that it may have received more than once.", numbers.nr_repeats),
+	X("profiles_waiting", "gauge", "Profiles of the store that it has not received.", nr_waiting, true),
+	X("profiles_evicted_total", "counter", "Profiles that were removed from the store before it received them, also by earlier agents.",
+	  nr_evicted, true),
+#undef X
+};
+
+static void write_head(struct buffer *buffer, const char *name, const char *type, const char *help)
+{
+	buffer_printf(buffer, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void write_number(struct buffer *buffer, const char *name, const char *type, const char *help, uint64_t number)
+{
+	write_head(buffer, name, type, help);
+	buffer_printf(buffer, "%s %" PRIu64 "\n", name, number);
+}
+
+static void write_label(struct buffer *buffer, const char *name, const char *label, const char *value)
+{
+	buffer_printf(buffer, "%s{%s=\"", name, label);
+	for (; *value; value++)
+		buffer_printf(buffer, *value == '\n' ? "\\n" : *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
+	buffer_text(buffer, "\"} ");
+}
+
+/* Nanoseconds as seconds. */
+static void write_seconds(struct buffer *buffer, uint64_t ns)
+{
+	buffer_printf(buffer, "%" PRIu64 ".%09" PRIu64 "\n", ns / NS_PER_S, ns % NS_PER_S);
+}
+
+static void write_time(struct buffer *buffer, const char *name, const char *type, const char *help, uint64_t ns)
+{
+	write_head(buffer, name, type, help);
+	buffer_printf(buffer, "%s ", name);
+	write_seconds(buffer, ns);
+}
+
+/* --- families ------------------------------------------------------------------------------------------------------------------------- */
+
+static void write_group(struct buffer *buffer, const struct window_numbers *windows, size_t group)
+{
+	write_head(buffer, groups[group].name, "counter", groups[group].help);
+	for (uint32_t i = 0; i < windows->nr_counts; i++) {
+		if (strcmp(windows->counts[i].group, groups[group].group) != 0)
+			continue;
+		write_label(buffer, groups[group].name, groups[group].label, windows->counts[i].name);
+		buffer_printf(buffer, "%" PRIu64 "\n", windows->counts[i].nr);
+	}
+}
+
+static uint64_t count_of(const struct window_numbers *windows, const char *group, const char *name)
+{
+	for (uint32_t i = 0; i < windows->nr_counts; i++) {
+		if (!strcmp(windows->counts[i].group, group) && !strcmp(windows->counts[i].name, name))
+			return windows->counts[i].nr;
+	}
+	return 0;
+}
+
+static void write_windows(struct buffer *buffer, const struct window_numbers *windows)
+{
+	static const char lost[] = "sonde_windows_lost_total";
+
+	write_number(buffer, "sonde_windows_stored_total", "counter", "Windows whose profile was stored.", windows->nr_stored);
+	write_head(buffer, lost, "counter", "Windows that are lost: their profile was not made, or the store could not take it.");
+	buffer_printf(buffer, "%s{reason=\"store\"} %" PRIu64 "\n%s{reason=\"profile\"} %" PRIu64 "\n", lost, windows->nr_lost, lost,
+		      windows->nr_unmade);
+	write_time(buffer, "sonde_last_window_timestamp_seconds", "gauge", "When the last window ended; 0: there was none yet.",
+		   windows->last_end_unix_ns);
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
+		write_number(buffer, samples[i].family, "counter", samples[i].help, count_of(windows, "samples", samples[i].name));
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		write_group(buffer, windows, i);
+}
+
+static void write_store(struct buffer *buffer, const struct agent_report *report)
+{
+	write_number(buffer, "sonde_store_profiles_evicted_total", "counter", "Profiles that were removed from the store for age or size.",
+		     report->windows.nr_evicted);
+	if (!report->store.is_known)
+		return;
+	write_number(buffer, "sonde_store_profiles", "gauge", "Profiles in the store.", report->store.nr_rows);
+	write_number(buffer, "sonde_store_bytes", "gauge", "Bytes of the profiles in the store.", report->store.nr_bytes);
+}
+
+static void write_last(struct buffer *buffer, const struct agent_report *report)
+{
+	static const char name[] = "sonde_destination_last_success_timestamp_seconds";
+
+	write_head(buffer, name, "gauge", "When it took a profile; 0: not yet.");
+	for (uint32_t i = 0; i < report->sources->nr_deliveries; i++) {
+		write_label(buffer, name, "destination", report->destinations[i].name);
+		write_seconds(buffer, report->destinations[i].numbers.last_unix_ns);
+	}
+}
+
+static void write_destinations(struct buffer *buffer, const struct agent_report *report)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(of_destinations); i++) {
+		if (of_destinations[i].of_store && !report->store.is_known)
+			continue;
+		write_head(buffer, of_destinations[i].name, of_destinations[i].type, of_destinations[i].help);
+		for (uint32_t j = 0; j < report->sources->nr_deliveries; j++) {
+			uint64_t number;
+
+			memcpy(&number, (const char *)&report->destinations[j] + of_destinations[i].offset, sizeof(number));
+			write_label(buffer, of_destinations[i].name, "destination", report->destinations[j].name);
+			buffer_printf(buffer, "%" PRIu64 "\n", number);
+		}
+	}
+	write_last(buffer, report);
+}
+
+void metrics_page_write(const struct agent_report *report, struct buffer *buffer)
+{
+	write_head(buffer, "sonde_build_info", "gauge", "The version, always 1.");
+	write_label(buffer, "sonde_build_info", "version", sonde_version());
+	buffer_text(buffer, "1\n");
+	write_number(buffer, "sonde_healthy", "gauge", "1: windows come, and the store takes them, as /healthz says.", report->is_healthy);
+	write_time(buffer, "sonde_start_timestamp_seconds", "gauge", "When the agent began.", report->sources->start_unix_ns);
+	write_windows(buffer, &report->windows);
+	write_store(buffer, report);
+	if (report->sources->nr_deliveries)
+		write_destinations(buffer, report);
+	write_time(buffer, "sonde_process_cpu_seconds_total", "counter", "CPU time of this process, without its workers.", report->cpu_ns);
+	write_number(buffer, "sonde_process_resident_memory_bytes", "gauge", "Resident memory of this process, without its workers.",
+		     report->rss_bytes);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "send/push.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/plain_text.h"
+
+#define MAX_MESSAGE_BYTES ((size_t)1 << 30)
+#define MAX_HEADERS	  80
+#define MAX_WORDS	  300 /* of the server, that are kept */
+
+void push_say(struct push_answer *answer, const char *words, size_t size, const char *code_name, int code)
+{
+	int length = (int)(size < MAX_WORDS ? size : MAX_WORDS);
+
+	if (size)
+		snprintf(answer->text, sizeof(answer->text), "%s %d: %.*s", code_name, code, length, words);
+	else
+		snprintf(answer->text, sizeof(answer->text), "%s %d", code_name, code);
+	plain_make(answer->text);
+}
+
+enum push_result push_result_of_http(int status)
+{
+	static const int refusals[] = { 400, 406, 411, 413, 414, 415, 422, 431 };
+
+	if (status / 100 == 2)
+		return PUSH_DELIVERED;
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		if (status == refusals[i])
+			return PUSH_REFUSED;
+	}
+	return PUSH_LATER;
+}
+
+static void fill_headers(const struct pusher *pusher, const char *headers[MAX_HEADERS])
+{
+	uint32_t nr = 0;
+
+	for (const char *const *header = pusher->type->headers; *header; header++)
+		headers[nr++] = *header;
+	for (const char *const *header = pusher->headers; *header && nr < MAX_HEADERS - 1; header++)
+		headers[nr++] = *header;
+	headers[nr] = NULL;
+}
+
+static int send_body(const struct pusher *pusher, const struct buffer *body, struct post_answer *answer, struct push_answer *ret_answer)
+{
+	const char *headers[MAX_HEADERS];
+	const struct post_request request = { .url = pusher->url,
+					      .headers = headers,
+					      .body = body->data,
+					      .size = body->size,
+					      .is_http2 = pusher->type->is_http2,
+					      .stop = pusher->stop };
+	struct diag diag = { 0 };
+	int err;
+
+	fill_headers(pusher, headers);
+	err = post_send(pusher->client, &request, answer, &diag);
+	if (err == -ENOMEM)
+		return err;
+	if (!err) {
+		ret_answer->retry_after_s = answer->retry_after_s;
+		pusher->type->judge(answer, ret_answer);
+		return 0;
+	}
+	ret_answer->result = err == -ECANCELED ? PUSH_STOPPED : PUSH_LATER;
+	ret_answer->may_be_repeated = answer->was_sent;
+	snprintf(ret_answer->text, sizeof(ret_answer->text), "%s", diag.text);
+	plain_make(ret_answer->text);
+	return 0;
+}
+
+int push(const struct pusher *pusher, const struct push_profile *profile, struct push_answer *ret_answer)
+{
+	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(MAX_MESSAGE_BYTES);
+	CLEANUP(freep) struct post_answer *answer = calloc(1, sizeof(*answer));
+	int err = answer ? pusher->type->pack(pusher->settings, profile, &body) : -ENOMEM;
+
+	*ret_answer = (struct push_answer){ .nr_bytes = body.size };
+	return err ? err : send_body(pusher, &body, answer, ret_answer);
+}

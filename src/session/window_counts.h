@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window_counts: the counts of a window's account under names, for struct sonde_window. */
+#pragma once
+#include <sonde/sonde.h>
+
+#include "model/account.h"
+
+struct window_counts {
+	struct sonde_window_count list[16 + SONDE_FILTER_COUNT + SONDE_DROP_COUNT + SONDE_STOP_COUNT];
+	uint32_t nr;
+};
+
+void window_counts_fill(const struct account *account, struct window_counts *ret_counts);

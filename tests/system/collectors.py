@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Doubles of the servers to which sonde agent sends, with faults; and what the agent says of its delivery."""
+import collections
+import gzip
+import http.server
+import os
+import re
+import socket
+import struct
+import threading
+import time
+
+
+class Collector:
+	"""Answers requests by a list of faults, then well. .taken: the messages that it took, as (time, bytes)."""
+
+	def __init__(self, faults=()):
+		self.faults = collections.deque(faults)
+		self.taken, self.refused, self.headers = [], 0, []
+		self.listener = socket.create_server(("127.0.0.1", 0))
+		self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+		self.is_over = False
+		self.thread = threading.Thread(target=self.serve, daemon=True)
+
+	def __enter__(self):
+		self.thread.start()
+		return self
+
+	def __exit__(self, *exc):
+		self.is_over = True
+		self.listener.shutdown(socket.SHUT_RDWR) # or the kernel keeps it for the accept that waits
+		self.listener.close()
+
+	def serve(self):
+		while not self.is_over:
+			try:
+				connection, _ = self.listener.accept()
+			except OSError:
+				return
+			threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
+
+	def talk(self, connection):
+		try:
+			with connection:
+				self.speak(connection)
+		except (OSError, EOFError, ValueError):
+			pass
+
+	def next_fault(self):
+		return self.faults.popleft() if self.faults else "ok"
+
+	def take(self, message):
+		self.taken.append((time.time(), message))
+
+
+def exactly(connection, size):
+	data = b""
+	while len(data) < size:
+		more = connection.recv(size - len(data))
+		if not more:
+			raise EOFError
+		data += more
+	return data
+
+
+class HttpCollector(Collector):
+	"""Takes gzipped messages by POST. .headers: (path, headers) of each request."""
+
+	def unpack(self, body):
+		return gzip.decompress(body)
+
+	def failure(self, status): # pylint: disable=unused-argument
+		return b""
+
+	def speak(self, connection):
+		collector = self
+
+		class Handler(http.server.BaseHTTPRequestHandler):
+			protocol_version = "HTTP/1.1"
+
+			def do_POST(self): # noqa: N802
+				body = collector.unpack(self.rfile.read(int(self.headers["content-length"])))
+				collector.headers.append((self.path, dict(self.headers)))
+				fault = collector.next_fault()
+				if fault == "reset":
+					connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+					self.close_connection = True
+					connection.close()
+					return
+				if fault == "silent":
+					time.sleep(40)
+				if fault == "slow":
+					time.sleep(1.5)
+				status = fault if isinstance(fault, int) else 200
+				answer = {"partial": b"\x0a\x06\x08\x03\x12\x02no", "noise": os.urandom(1000), "huge": b"x" * 8000000}.get(fault, b"") if status == 200 else collector.failure(status)
+				if status == 200:
+					collector.take(body)
+				self.send_response(status)
+				if status in (429, 503):
+					self.send_header("Retry-After", "1")
+				self.send_header("content-length", str(len(answer)))
+				self.end_headers()
+				self.wfile.write(answer)
+
+			def log_message(self, *args): # pylint: disable=arguments-differ
+				pass
+
+		Handler(connection, ("", 0), None)
+
+
+def counts(text, to=r"\S+"):
+	"""The numbers of the line on delivery, by name."""
+	line = re.search(r"delivered to %s: (.*)" % to, text).group(1)
+	return dict([(name.strip(), int(number)) for number, name in re.findall(r"(\d+) (profiles|bytes)", line)] + [(name.strip(), int(number)) for name, number in re.findall(r"([a-z ]+): (\d+)", line)])
