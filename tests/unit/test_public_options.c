@@ -245,7 +245,8 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(sizes), cmocka_unit_test(labels_of_processes), cmocka_unit_test(none_are_all_zeros),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(sizes), cmocka_unit_test(labels_of_processes),
+					    cmocka_unit_test(none_are_all_zeros),
 					    cmocka_unit_test(who_wants_a_sandbox_is_told) };
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
