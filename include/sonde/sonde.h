@@ -268,7 +268,7 @@ struct sonde_session_options {
 	const char *profile_format;
 	int (*profile)(void *arg, const struct sonde_window *window, const void *bytes, size_t size);
 	/* Give each sample labels that say what its process belongs to, by OpenTelemetry's names: service.name, process.executable.name,
-	 * container.id, k8s.pod.uid, process.linux.cgroup (docs/formats.md). Modes whose samples are of events: SONDE_ON_CPU, SONDE_TRACE.
+	 * container.id, k8s.pod.uid, process.linux.cgroup (docs/formats.md). For SONDE_ON_CPU and SONDE_TRACE_STACKS.
 	 * A process that has ended before it was read has none, which the account counts. */
 	bool process_labels;
 	/* With process_labels: names of environment variables, at most 16, NULL behind the last: a process that has them gets the labels

@@ -9,14 +9,15 @@
 #include "base/clock.h"
 #include "base/u64_map.h"
 
-#define MAX_PROCESSES (1u << 17) /* more have no labels */
-#define MAX_BYTES     (64u << 20) /* of labels; beyond that, processes have none */
-#define MAX_PAST      4          /* execs of one process whose samples are still on their way */
-#define MAX_AGAIN     64
+#define MAX_PROCESSES  (1u << 17) /* more have no labels */
+#define MAX_BYTES      (64u << 20) /* of labels; beyond that, processes have none */
+#define MAX_PAST       4          /* execs of one process whose samples are still on their way */
+#define MAX_AGAIN      64
 #define MAX_UNFINISHED 32 /* a process that hides its environment looks as if it were in an exec */
-/* Reading after an exec may take a hundredth of a CPU's time, so that short processes have labels; others wait for their first sample. */
-#define EAGER_SHARE   100
-#define EAGER_MAX_NS  (20 * NS_PER_MS)
+/* Reading after an exec may take a hundredth of a CPU's time, so that short processes have labels; the others wait for their first
+ * sample. */
+#define EAGER_SHARE    100
+#define EAGER_MAX_NS   (20 * NS_PER_MS)
 
 struct past {
 	uint64_t from_ns, until_ns;

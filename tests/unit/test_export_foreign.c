@@ -119,6 +119,56 @@ static void no_end_of_samples_is_too_large(void **state)
 	assert_int_equal(export_write(profile, EXPORT_PERF_SCRIPT, &(struct export_options){ 0 }, &buffer, NULL), -E2BIG);
 }
 
+/* A sample of process 7 with up to two labels of its process and one of its own. */
+static void add_labelled(struct profile *profile, const char *service, const char *container, const char *route)
+{
+	const char *const keys[] = { "container.id", "service.name", "route" }, *const texts[] = { container, service, route };
+	struct profile_label labels[ARRAY_SIZE(keys)] = { 0 };
+	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .tgid = 7, .tid = 7, .values = { 1 } };
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (!texts[i])
+			continue;
+		labels[nr].key = profile_string(profile, keys[i]);
+		labels[nr].text = profile_string(profile, texts[i]);
+		labels[nr++].unit = PROFILE_EMPTY_STRING;
+	}
+	sample.labels = profile_labels(profile, labels, nr);
+	assert_int_equal(profile_add(profile, &sample), 0);
+}
+
+static uint32_t count(const char *text, const char *what)
+{
+	uint32_t nr = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		nr++;
+	return nr;
+}
+
+/* OTLP: a resource for each set of labels of a process, whatever labels its samples have beside these. */
+static void resources(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
+
+	add_labelled(profile, "old", NULL, "/a");
+	add_labelled(profile, "new", "c", "/a");
+	add_labelled(profile, "old", NULL, "/b");
+	add_labelled(profile, "new", NULL, NULL);
+	add_labelled(profile, NULL, NULL, "/a");
+	add_labelled(profile, NULL, NULL, NULL);
+	add_labelled(profile, "new", "c", "/b");
+	write_ok(profile, EXPORT_OTLP_JSON, &(struct export_options){ 0 }, &buffer);
+	assert_int_equal(count(buffer.data, "\"resource\":"), 4);
+	assert_int_equal(count(buffer.data, "\"stringValue\":\"old\""), 1);
+	assert_int_equal(count(buffer.data, "\"stringValue\":\"new\""), 2);
+	assert_int_equal(count(buffer.data, "\"key\":\"container.id\""), 1);
+	assert_int_equal(count(buffer.data, "\"key\":\"route\""), 0); /* of a sample: by the dictionary */
+	assert_int_equal(count(buffer.data, "\"values\":"), 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +177,7 @@ int main(void)
 		cmocka_unit_test(several_values),
 		cmocka_unit_test(waits),
 		cmocka_unit_test(one_thread_has_a_time_line),
+		cmocka_unit_test(resources),
 		cmocka_unit_test(a_difference_has_its_colours),
 		cmocka_unit_test(no_end_of_samples_is_too_large),
 	};

@@ -342,10 +342,36 @@ static void what_foreigners_serve_is_copied(void **state)
 	assert_true(ftruncate(copy_fd, 0) < 0);
 }
 
+/* The names go there and the values come back; nothing else of the environment does. */
+static void identities_are_read(void **state)
+{
+	struct environment_names names = { 0 };
+	struct environment_values values, none;
+	struct process_identity identity;
+	struct proxy *proxy;
+
+	if (!getenv("PATH"))
+		skip();
+	assert_int_equal(environment_names_add(&names, "ABSENT"), 0);
+	assert_int_equal(environment_names_add(&names, "PATH"), 0);
+	assert_int_equal(proxy_new(NULL, &proxy), 0);
+	assert_int_equal(proxy_identity(proxy, (uint32_t)getpid(), &names, &identity, &values), 0);
+	assert_string_equal(identity.executable, "test_proxy");
+	assert_string_equal(values.values[0], "");
+	assert_int_equal(strncmp(values.values[1], getenv("PATH"), 100), 0);
+	memset(&none, 0, sizeof(none));
+	for (uint32_t i = 2; i < ENVIRONMENT_MAX_NAMES; i++)
+		assert_memory_equal(values.values[i], none.values[i], sizeof(none.values[i]));
+	assert_int_equal(proxy_identity(proxy, INT32_MAX, &names, &identity, &values), -ESRCH);
+	assert_string_equal(identity.executable, "test_proxy");
+	proxy_free(proxy);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(does_what_it_is_asked),
+		cmocka_unit_test(identities_are_read),
 		cmocka_unit_test(who_hangs_is_left_and_not_asked_again),
 		cmocka_unit_test(after_four_nobody_of_that_user_is_asked),
 		cmocka_unit_test(names_are_not_the_process_s_doing),

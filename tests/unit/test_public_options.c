@@ -172,6 +172,32 @@ static void sizes(void **state)
 	check_sizes(use_show, &shown, sizeof(shown), offsetof(struct sonde_show_options, width), 0, "");
 }
 
+/* Refused before anything is loaded. */
+static void labels_of_processes(void **state)
+{
+	static const char *const many[] = { "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", NULL };
+	static const char *const odd[] = { "A", "B=C", NULL }, *const one[] = { "A", NULL };
+	const struct {
+		struct sonde_session_options options;
+		const char *error;
+	} cases[] = {
+		{ { .environment = one }, "are labels of processes, which are not requested" },
+		{ { .process_labels = true, .environment = many }, "16 variables" },
+		{ { .process_labels = true, .environment = odd }, "'B=C' is no name of a variable" },
+		{ { .process_labels = true, .mode = SONDE_OFF_CPU }, "this mode has none" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sonde_session_options options = cases[i].options;
+		char error[512];
+
+		options.size = sizeof(options);
+		assert_int_equal(use_session(&options, error, sizeof(error)), -EINVAL);
+		if (!strstr(error, cases[i].error))
+			fail_msg("'%s' is not in: %s", cases[i].error, error);
+	}
+}
+
 static void none_are_all_zeros(void **state)
 {
 	char error[512];
@@ -219,7 +245,8 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(sizes), cmocka_unit_test(none_are_all_zeros),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(sizes), cmocka_unit_test(labels_of_processes),
+					    cmocka_unit_test(none_are_all_zeros),
 					    cmocka_unit_test(who_wants_a_sandbox_is_told) };
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
