@@ -52,7 +52,7 @@ static void addresses(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct endpoint endpoint;
 		struct diag diag = { 0 };
-		int err = endpoint_parse(cases[i].text, cases[i].no_tls, &endpoint_otlp, &endpoint, &diag);
+		int err = otlp_endpoint_parse(cases[i].text, cases[i].no_tls, &endpoint, &diag);
 
 		if (!cases[i].url) {
 			assert_int_equal(err, -EINVAL);
