@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""skywalking_double.py PORT: as much of SkyWalking's OAP server as an eBPF agent speaks with, by gRPC's own library (Debian: python3-grpcio). Prints "listening PORT", then a JSON
+"""skywalking_double.py PORT [CERTIFICATE KEY]: as much of SkyWalking's OAP server as an eBPF agent speaks with, by gRPC's own library (Debian: python3-grpcio). Prints "listening PORT", then a JSON
 object for each call that came. Lines on stdin are JSON objects: {"commands": {METHOD: [[NAME, {KEY: VALUE}], ...]}}: answers from now on; {"fail": N}: the next N calls are answered
 with UNAVAILABLE; {"silent": N}: the next N are not answered for 60 s."""
 import hashlib
@@ -176,7 +176,11 @@ class Handler(grpc.GenericRpcHandler):
 
 def main():
 	server = grpc.server(futures.ThreadPoolExecutor(8), handlers=[Handler()], options=[("grpc.so_reuseport", 0)])
-	port = server.add_insecure_port("127.0.0.1:" + sys.argv[1])
+	if len(sys.argv) > 2:
+		with open(sys.argv[2], "rb") as certificate, open(sys.argv[3], "rb") as key:
+			port = server.add_secure_port("127.0.0.1:" + sys.argv[1], grpc.ssl_server_credentials([(key.read(), certificate.read())]))
+	else:
+		port = server.add_insecure_port("127.0.0.1:" + sys.argv[1])
 	server.start()
 	print("listening %d" % port, flush=True)
 	for line in sys.stdin:

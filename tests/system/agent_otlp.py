@@ -4,20 +4,18 @@
 import gzip
 import os
 import re
-import shutil
 import signal
 import socket
 import sqlite3
 import ssl
 import struct
-import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from collectors import Collector, HttpCollector, counts, exactly # noqa: E402
-from harness import Background, Program, check, check_equal, converted, fresh_folder, need_bpf, nr_samples, run_tests, scratch, skip, sonde, test # noqa: E402
+from harness import Background, Program, check, check_equal, converted, fresh_folder, make_certificate, need_bpf, nr_samples, run_tests, scratch, skip, sonde, test # noqa: E402
 
 # --- a double that speaks gRPC ----------------------------------------------------------------------------------------------------
 
@@ -192,11 +190,7 @@ def a_silent_collector_delays_nothing():
 def tls():
 	"""A certificate of nobody known is refused, with its authority it is taken."""
 	need_bpf()
-	if not shutil.which("openssl"):
-		skip("no openssl to make a certificate")
-	folder, certificate, key = fresh_folder("tls"), scratch("certificate.pem"), scratch("key.pem")
-	subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
-		check=True, capture_output=True)
+	folder, (certificate, key) = fresh_folder("tls"), make_certificate()
 	context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 	context.load_cert_chain(certificate, key)
 	with HttpCollector() as collector, Program("chain"):

@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, converted, cpu_seconds, find_tool, fresh_folder, nr_samples, need_bpf, run, run_tests, skip, test # noqa: E402
+from harness import Background, Program, check, check_equal, converted, cpu_seconds, find_tool, fresh_folder, make_certificate, nr_samples, need_bpf, run, run_tests, skip, test # noqa: E402
 
 MACHINE_PYTHON = "/usr/bin/python3" # whose packages are Debian's
 DOUBLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs", "skywalking_double.py")
@@ -24,11 +24,11 @@ SLEEPER = "import sys, time\nprint('pid', __import__('os').getpid(), flush=True)
 class Server:
 	"""The double: .calls: what came, each {method, metadata, content}."""
 
-	def __init__(self, port=0):
+	def __init__(self, port=0, *files):
 		if run([MACHINE_PYTHON, "-c", "import grpc"]).code:
 			skip("no python3-grpcio for %s" % MACHINE_PYTHON)
 		self.calls, self.rest = [], b""
-		self.process = subprocess.Popen([MACHINE_PYTHON, DOUBLE, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+		self.process = subprocess.Popen([MACHINE_PYTHON, DOUBLE, str(port), *files], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=dict(os.environ, GRPC_VERBOSITY="NONE"))
 		self.port = int(self.process.stdout.readline().split()[1])
 		self.address = "127.0.0.1:%d" % self.port
 
@@ -95,8 +95,8 @@ def command(task, process, target="ON_CPU", seconds=5, start_in_s=0.0, **more):
 		"TaskStartTime": str(now_ms), "ExtensionConfigJSON": "null", "FixedTriggerDuration": str(seconds), **more}]
 
 
-def agent(server, *args, folder=None, **kwargs):
-	return Background("agent", "--store", folder or fresh_folder("skywalking"), "--window", 2, "--skywalking", server.address, "--skywalking-heartbeat", 1, "--skywalking-check", 1, "--skywalking-flush", 1,
+def agent(server, *args, folder=None, address=None, **kwargs):
+	return Background("agent", "--store", folder or fresh_folder("skywalking"), "--window", 2, "--skywalking", address or server.address, "--skywalking-heartbeat", 1, "--skywalking-check", 1, "--skywalking-flush", 1,
 		*args, **kwargs)
 
 
@@ -347,6 +347,26 @@ def a_policy_begins_a_task():
 	check(not [alarm for alarm in alarms if alarm["process"].endswith("-%d" % idle.pid)], "the idle one is not above")
 	check("HTTP_ERROR_RATE" in result.err and "left out: NETWORK" in result.err and result.err.count("left out") == 2, lambda: str(result))
 	check({"all": "u1"} in [call["content"] for call in server.of("queryPolicies")], "the policy's id is told from then on")
+
+
+@test
+def over_tls():
+	"""With an authority that is trusted; not with another."""
+	need_bpf()
+	certificate, key = make_certificate()
+	with Server(0, certificate, key) as server, Program("chain") as program:
+		address = "grpcs://localhost:%d" % server.port
+		with agent(server, "--skywalking-ca", certificate, address=address) as running:
+			server.process_id(program.pid)
+			check_equal(finish(running).code, 0, "exit")
+		server.drain()
+		nr = len(server.calls)
+		with agent(server, address=address) as running:
+			time.sleep(3)
+			result = finish(running)
+		server.drain()
+	check_equal(len(server.calls), nr, "calls of an agent that does not trust the server")
+	check("certificate" in result.err, lambda: str(result))
 
 
 run_tests()

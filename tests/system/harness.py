@@ -333,6 +333,16 @@ def parse_chains(text):
 	return program.chains
 
 
+def make_certificate():
+	"""The files of a certificate of localhost, which is its own authority, and its key."""
+	if not find_tool("openssl"):
+		skip("no openssl to make a certificate")
+	certificate, key = scratch("certificate.pem"), scratch("key.pem")
+	made = run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+	check(made.code == 0, lambda: str(made))
+	return certificate, key
+
+
 def cpu_seconds(pid):
 	"""Returns what a process has used of CPUs."""
 	with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
