@@ -162,7 +162,7 @@ def a_damaged_window():
 	with sqlite3.connect(os.path.join(folder, "profiles.db")) as connection:
 		connection.execute("UPDATE window SET body = x'28b52ffd' WHERE id = 1")
 		connection.execute("UPDATE window SET body = substr(body, 1, length(body) / 2) WHERE id = 3")
-	with HttpCollector() as collector, agent(folder, "http://" + collector.address, 2) as running:
+	with HttpCollector() as collector, Program("chain"), agent(folder, "http://" + collector.address, 2) as running:
 		result = running.finish()
 		got = counts(result.err)
 		check_equal((got["refused"], got["waiting"], result.err.count("its row in the store is damaged")), (2, 0, 2), "refused, waiting, and messages")
