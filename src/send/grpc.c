@@ -66,8 +66,11 @@ int grpc_call(struct post_client *client, const struct grpc_call *call, struct p
 	if (err)
 		return err;
 	if (!grpc_is_answer(ret_answer))
-		return diag_errno(diag, EPROTO, "HTTP %d: no gRPC there", ret_answer->status);
+		return diag_errno(diag, ret_answer->status / 100 == 5 ? EIO : EPROTO, "HTTP %d: no gRPC there", ret_answer->status);
+	if (ret_answer->grpc_status == GRPC_OK && ret_answer->size == sizeof(ret_answer->body))
+		return diag_errno(diag, EPROTO, "the answer is longer than %zu bytes", sizeof(ret_answer->body) - 1);
 	if (ret_answer->grpc_status == GRPC_OK)
 		return 0;
-	return diag_errno(diag, EPROTO, "gRPC status %d: %.*s", ret_answer->grpc_status, WORDS, ret_answer->grpc_message);
+	return diag_errno(diag, ret_answer->grpc_status == GRPC_UNAVAILABLE ? EIO : EPROTO, "gRPC status %d: %.*s",
+			  ret_answer->grpc_status, WORDS, ret_answer->grpc_message);
 }

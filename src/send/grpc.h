@@ -31,5 +31,6 @@ struct grpc_call {
 
 /* post_send with the headers of gRPC. 0: there is an answer, whatever it says; else as post_send. */
 MUST_CHECK int grpc_send(struct post_client *client, const struct grpc_call *call, struct post_answer *ret_answer, struct diag *diag);
-/* 0: the answer is OK; -EPROTO: it is another, or none of gRPC; `diag` has its words; else as grpc_send. */
+/* 0: the answer is OK; -EPROTO: it is another, or none of gRPC, or longer than a struct post_answer, and `diag` has its words; else as
+ * grpc_send, and -EIO also where the server says that it is not there (UNAVAILABLE). */
 MUST_CHECK int grpc_call(struct post_client *client, const struct grpc_call *call, struct post_answer *ret_answer, struct diag *diag);

@@ -29,6 +29,7 @@
 #define RETRY_NS	    (5 * NS_PER_S)    /* after a failure */
 #define STEP_MS		    200
 #define STEP_AT_END_MS	    50
+#define TROUBLE_BYTES	    512
 #define AUTHENTICATION	    "authentication: "
 
 struct sky_client {
@@ -44,7 +45,8 @@ struct sky_client {
 	uint64_t beat_at_ns, check_at_ns, measure_at_ns;
 	uint32_t nr_beats;
 	bool was_away;                   /* the last call failed: the server may be a new one, and know nobody */
-	char trouble[512];               /* said once, until it changes */
+	char trouble[TROUBLE_BYTES];     /* said once, until it changes */
+	char said_of_tasks[TROUBLE_BYTES], said_of_policies[TROUBLE_BYTES]; /* likewise */
 	pthread_t thread;
 	pthread_mutex_t lock;            /* for is_ending */
 	pthread_cond_t has_changed;
@@ -167,6 +169,18 @@ static bool is_due(uint64_t *at_ns, uint64_t every_ns)
 	return true;
 }
 
+/* What the server answered to one of the calls is no reason to leave the others out: an older one may know no policies. */
+static int forgive(struct sky_client *client, int err, struct diag *diag, char said[TROUBLE_BYTES])
+{
+	if (err != -EPROTO && err != -EBADMSG)
+		return err;
+	if (strcmp(said, diag->text) != 0)
+		output_say("%s: %s", client->options.address, diag->text);
+	snprintf(said, TROUBLE_BYTES, "%s", diag->text);
+	*diag = (struct diag){ 0 };
+	return 0;
+}
+
 static int step(struct sky_client *client, struct diag *diag)
 {
 	int err = 0;
@@ -176,12 +190,14 @@ static int step(struct sky_client *client, struct diag *diag)
 	if (err || client->was_away) /* nothing else until it answers again, and knows the processes */
 		return err;
 	if (is_due(&client->check_at_ns, client->options.check_ns)) {
-		err = query(client, diag);
+		err = forgive(client, query(client, diag), diag, client->said_of_tasks);
 		if (!err)
-			err = sky_policies_query(&client->policies, &client->processes, &client->rpc, diag);
+			err = forgive(client, sky_policies_query(&client->policies, &client->processes, &client->rpc, diag), diag,
+				      client->said_of_policies);
 	}
 	if (!err && is_due(&client->measure_at_ns, NS_PER_S))
-		err = sky_policies_measure(&client->policies, &client->processes, &client->tasks, &client->rpc, diag);
+		err = forgive(client, sky_policies_measure(&client->policies, &client->processes, &client->tasks, &client->rpc, diag),
+			      diag, client->said_of_policies);
 	return err ? err : sky_tasks_send(&client->tasks, &client->rpc, diag);
 }
 
@@ -354,7 +370,7 @@ void sky_client_end(struct sky_client *client)
 		__atomic_store_n(&client->stop, true, __ATOMIC_RELAXED);
 		until.tv_sec += JOIN_S;
 		if (pthread_timedjoin_np(client->thread, NULL, &until)) {
-			output_say("%s: not waited for any longer: a process's memory does not answer", client->options.address);
+			output_say("%s: it is not waited for any longer", client->options.address);
 			return; /* the thread has what it uses until this process ends */
 		}
 	}

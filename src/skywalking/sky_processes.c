@@ -35,25 +35,52 @@ static bool is_old_enough(uint64_t start, uint64_t min_age_ns)
 	return clock_of_ns(CLOCK_BOOTTIME) >= start_ns + min_age_ns;
 }
 
-static void add(struct sky_processes *processes, const struct sky_names *names, uint32_t pid, uint64_t start)
+static void read_path(uint32_t pid, char path[SKY_PATH_BYTES])
+{
+	char link[32];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+	size = readlink(link, path, SKY_PATH_BYTES - 1);
+	path[size > 0 ? size : 0] = '\0';
+	plain_make(path);
+}
+
+/* False: not now. */
+static bool read_process(const struct sky_names *names, uint32_t pid, uint64_t start, struct sky_known *ret_known)
 {
 	struct sky_known known = { .start = start, .is_there = true, .process = { .pid = pid } };
 	struct process_identity identity;
-	char path[32];
-	ssize_t size;
 
 	if (process_identity_read(pid, &identity) || !*identity.executable)
-		return;
-	if (!array_grow(&processes->all, processes->nr, &processes->max, sizeof(*processes->all), FIRST_PROCESSES, SKY_MAX_PROCESSES)) {
-		processes->nr_left_out++;
-		return;
-	}
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
-	size = readlink(path, known.process.executable, sizeof(known.process.executable) - 1);
-	known.process.executable[size > 0 ? size : 0] = '\0';
-	plain_make(known.process.executable);
+		return false;
+	read_path(pid, known.process.executable);
 	sky_names_fill(names, pid, &identity, &known.process.entity);
-	processes->all[processes->nr++] = known;
+	*ret_known = known;
+	return true;
+}
+
+static void add(struct sky_processes *processes, const struct sky_names *names, uint32_t pid, uint64_t start)
+{
+	struct sky_known known;
+
+	if (!read_process(names, pid, start, &known))
+		return;
+	if (array_grow(&processes->all, processes->nr, &processes->max, sizeof(*processes->all), FIRST_PROCESSES, SKY_MAX_PROCESSES))
+		processes->all[processes->nr++] = known;
+	else
+		processes->nr_left_out++;
+}
+
+/* After an exec it is another one for the server. */
+static void look_again(struct sky_known *known, const struct sky_names *names)
+{
+	char path[SKY_PATH_BYTES];
+
+	known->is_there = true;
+	read_path(known->process.pid, path);
+	if (strcmp(path, known->process.executable) != 0 && !read_process(names, known->process.pid, known->start, known))
+		known->is_there = false;
 }
 
 static void remove_ended(struct sky_processes *processes)
@@ -85,7 +112,7 @@ void sky_processes_look(struct sky_processes *processes, const struct sky_names 
 		start = sky_process_start((uint32_t)pid);
 		known = find(processes, (uint32_t)pid, start);
 		if (known)
-			known->is_there = true;
+			look_again(known, names);
 		else if (start && is_old_enough(start, min_age_ns))
 			add(processes, names, (uint32_t)pid, start);
 	}

@@ -12,9 +12,11 @@
 #include "base/clock.h"
 #include "base/hold_signals.h"
 #include "base/small_file.h"
+#include "cli/output.h"
 
 #define MAX_WINDOWS	  128
 #define MAX_WINDOWS_BYTES ((size_t)32 << 20)
+#define MAX_WARNINGS	  10
 #define START_FIELD	  19 /* of /proc/PID/stat, counted from behind the name */
 
 struct sky_task {
@@ -26,7 +28,8 @@ struct sky_task {
 	struct sky_stacks windows[MAX_WINDOWS];
 	uint32_t first, nr;
 	size_t bytes;
-	uint64_t end_unix_ns, since_ms, nr_lost;
+	uint64_t end_ns;                   /* CLOCK_MONOTONIC: whoever sets the clock does not change how long a task lasts */
+	uint64_t since_ms, nr_lost, nr_lost_samples;
 	bool is_stopped, is_over;
 	char reason[512];
 };
@@ -63,6 +66,17 @@ static void drop_first(struct sky_task *task)
 	CLEANUP(sky_stacks_done) struct sky_stacks window = take_first(task);
 }
 
+static uint64_t nr_lost_of(const struct sonde_window *window)
+{
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; i < window->nr_counts; i++) {
+		if (!strcmp(window->counts[i].group, "lost"))
+			nr += window->counts[i].nr;
+	}
+	return nr;
+}
+
 static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
 {
 	struct sky_task *task = arg;
@@ -72,6 +86,7 @@ static int take_window(void *arg, const struct sonde_window *window, const void 
 	stacks.start_unix_ns = window->start_unix_ns;
 	stacks.duration_ns = window->duration_ns;
 	pthread_mutex_lock(&task->lock);
+	task->nr_lost_samples += nr_lost_of(window);
 	if (err) {
 		task->nr_lost++;
 		sky_stacks_done(&stacks);
@@ -116,7 +131,7 @@ static void look_at_clock(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
 	struct sky_task *task = arg;
 
 	pthread_mutex_lock(&task->lock);
-	if (!task->is_stopped && clock_of_ns(CLOCK_REALTIME) >= task->end_unix_ns) {
+	if (!task->is_stopped && clock_ns() >= task->end_ns) {
 		task->is_stopped = true; /* once: a second call would hurry the names */
 		sonde_session_stop(task->session);
 	}
@@ -166,6 +181,15 @@ static bool show_session(struct sky_task *task, struct sonde_session *session)
 	return goes_on;
 }
 
+/* Kernel symbols that cannot be read, files that do not answer, ...: the task goes on. */
+static void say_warnings(const struct sky_task *task, struct sonde_session *session)
+{
+	const char *warning;
+
+	for (int i = 0; i < MAX_WARNINGS && (warning = sonde_session_warning(session)); i++)
+		output_say("task %s: %s", task->options.id, warning);
+}
+
 static void profile(struct sky_task *task)
 {
 	const struct sonde_sampling_options sampling = {
@@ -190,6 +214,7 @@ static void profile(struct sky_task *task)
 
 	if (!err && show_session(task, session))
 		err = sonde_session_run(session);
+	say_warnings(task, session);
 	if (err)
 		fail(task, sonde_session_error(session));
 	show_session(task, NULL);
@@ -212,6 +237,14 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* 0 for what is over. */
+static uint64_t monotonic_of(uint64_t unix_ns)
+{
+	uint64_t now_unix_ns = clock_of_ns(CLOCK_REALTIME);
+
+	return unix_ns > now_unix_ns ? clock_ns() + (unix_ns - now_unix_ns) : 0;
+}
+
 /* --- its owner ------------------------------------------------------------------------------------------------------------------------ */
 
 int sky_task_start(const struct sky_task_options *options, struct diag *diag, struct sky_task **ret_task)
@@ -223,7 +256,7 @@ int sky_task_start(const struct sky_task_options *options, struct diag *diag, st
 	if (!task)
 		return -ENOMEM;
 	task->options = *options;
-	task->end_unix_ns = options->end_unix_ns;
+	task->end_ns = monotonic_of(options->end_unix_ns);
 	pthread_mutex_init(&task->lock, NULL);
 	pthread_cond_init(&task->has_changed, NULL);
 	err = pthread_create(&task->thread, NULL, run, task);
@@ -255,9 +288,11 @@ const struct sky_task_options *sky_task_options(const struct sky_task *task)
 
 void sky_task_extend(struct sky_task *task, uint64_t end_unix_ns)
 {
+	uint64_t end_ns = monotonic_of(end_unix_ns);
+
 	pthread_mutex_lock(&task->lock);
-	if (end_unix_ns > task->end_unix_ns)
-		task->end_unix_ns = end_unix_ns;
+	if (end_ns > task->end_ns)
+		task->end_ns = end_ns;
 	pthread_mutex_unlock(&task->lock);
 }
 
@@ -291,12 +326,12 @@ uint64_t sky_task_since_ms(struct sky_task *task)
 	return since_ms;
 }
 
-uint64_t sky_task_nr_lost(struct sky_task *task)
+struct sky_task_losses sky_task_losses(struct sky_task *task)
 {
-	uint64_t nr;
+	struct sky_task_losses losses;
 
 	pthread_mutex_lock(&task->lock);
-	nr = task->nr_lost;
+	losses = (struct sky_task_losses){ .nr_windows = task->nr_lost, .nr_samples = task->nr_lost_samples };
 	pthread_mutex_unlock(&task->lock);
-	return nr;
+	return losses;
 }

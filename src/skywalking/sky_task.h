@@ -36,5 +36,8 @@ bool sky_task_is_over(struct sky_task *task, const char **ret_reason);
 uint64_t sky_task_since_ms(struct sky_task *task);
 /* Moves the oldest window out. False: there is none. */
 bool sky_task_take_window(struct sky_task *task, struct sky_stacks *ret_window);
-/* Windows that found no room, as nobody took the ones before, or could not be made. */
-uint64_t sky_task_nr_lost(struct sky_task *task);
+struct sky_task_losses {
+	uint64_t nr_windows; /* found no room, as nobody took the ones before, or could not be made */
+	uint64_t nr_samples; /* of all windows: the session lost them */
+};
+struct sky_task_losses sky_task_losses(struct sky_task *task);

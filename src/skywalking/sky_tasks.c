@@ -283,8 +283,13 @@ static int send_windows(struct sky_slot *slot, struct sky_rpc *rpc, struct diag 
 
 		slot->has_window = true;
 		err = send_window(slot, rpc, diag);
-		if (err)
+		if (err && err != -EPROTO)
 			return err;
+		if (err) { /* the server will not take it: others may pass */
+			slot->nr_lost++;
+			output_say("task %s: a window is lost: %s", sky_task_options(slot->task)->id, failure_text(diag, err));
+			*diag = (struct diag){ 0 };
+		}
 		sky_stacks_done(&slot->window);
 		slot->has_window = false;
 	}
@@ -302,14 +307,16 @@ static void slot_done(struct sky_slot *slot)
 static void say_end(const struct sky_slot *slot, const char *reason)
 {
 	const struct sky_task_options *options = sky_task_options(slot->task);
-	uint64_t nr_lost = slot->nr_lost + sky_task_nr_lost(slot->task);
+	struct sky_task_losses losses = sky_task_losses(slot->task);
 
 	if (*reason)
 		output_say("task %s failed: %s", options->id, reason);
 	else
-		output_say("task %s, %s of process %" PRIu32 ": %" PRIu64 " %s sent; without a stack: %" PRIu64 ", lost windows: %" PRIu64,
+		output_say("task %s, %s of process %" PRIu32 ": %" PRIu64 " %s sent; without a stack: %" PRIu64 ", lost: %" PRIu64
+			   ", lost windows: %" PRIu64,
 			   options->id, options->is_off_cpu ? "OFF_CPU" : "ON_CPU", options->pid, slot->nr_sent,
-			   options->is_off_cpu ? "waits" : "samples", slot->nr_without, nr_lost);
+			   options->is_off_cpu ? "waits" : "samples", slot->nr_without, losses.nr_samples,
+			   slot->nr_lost + losses.nr_windows);
 }
 
 static int serve(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *diag)

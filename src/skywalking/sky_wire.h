@@ -11,6 +11,7 @@
 #include "base/reader.h"
 
 #define SKY_ID_BYTES	   128
+#define SKY_PATH_BYTES	   256
 #define SKY_MAX_ARGUMENTS  16
 
 struct sky_entity { /* who a process is for the server */
@@ -21,7 +22,7 @@ struct sky_entity { /* who a process is for the server */
 struct sky_process {
 	struct sky_entity entity;
 	uint32_t pid;
-	char executable[256];  /* path */
+	char executable[SKY_PATH_BYTES]; /* path */
 	char id[SKY_ID_BYTES]; /* the server's; "": it has given none yet */
 };
 

@@ -177,7 +177,7 @@ def wait_for_ends(running, tasks):
 	while set(sent) != set(tasks):
 		check(time.monotonic() < until, lambda: "tasks did not end: %s" % text)
 		text += (running.process.stderr.read() or b"").decode("utf-8", "replace")
-		sent = {task: int(nr) for task, nr in re.findall(r"task (\w+), \w+ of process \d+: (\d+) \w+ sent; without a stack: 0, lost windows: 0", text) if task in tasks}
+		sent = {task: int(nr) for task, nr in re.findall(r"task (\w+), \w+ of process \d+: (\d+) \w+ sent; without a stack: 0, lost: 0, lost windows: 0", text) if task in tasks}
 		time.sleep(0.5)
 	time.sleep(6) # the server stores each two seconds
 	return sent

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """skywalking_double.py PORT [CERTIFICATE KEY]: as much of SkyWalking's OAP server as an eBPF agent speaks with, by gRPC's own library (Debian: python3-grpcio). Prints "listening PORT", then a JSON
 object for each call that came. Lines on stdin are JSON objects: {"commands": {METHOD: [[NAME, {KEY: VALUE}], ...]}}: answers from now on; {"fail": N}: the next N calls are answered
-with UNAVAILABLE; {"silent": N}: the next N are not answered for 60 s."""
+with UNAVAILABLE; {"silent": N}: the next N are not answered for 60 s; {"refuse": {METHOD: CODE}}: that method always ends so."""
 import hashlib
 import json
 import struct
@@ -13,7 +13,7 @@ from concurrent import futures
 
 import grpc # pylint: disable=import-error
 
-state = {"commands": {}, "fail": 0, "silent": 0}
+state = {"commands": {}, "fail": 0, "silent": 0, "refuse": {}}
 lock = threading.Lock()
 
 
@@ -133,11 +133,14 @@ def commands(method):
 		return b"".join(field(1, field(1, name) + b"".join(field(2, field(1, key) + field(2, value)) for key, value in arguments.items())) for name, arguments in state["commands"].get(method, []))
 
 
-def fault(context):
+def fault(method, context):
 	with lock:
+		refused = state["refuse"].get(method)
 		failed, silent = state["fail"] > 0, state["silent"] > 0
 		state["fail"] -= failed
 		state["silent"] -= not failed and silent
+	if refused:
+		context.abort(grpc.StatusCode[refused], "not this")
 	if failed:
 		context.abort(grpc.StatusCode.UNAVAILABLE, "not now")
 	if silent:
@@ -155,14 +158,14 @@ READERS = {"reportProcesses": report_of, "keepAlive": keep_alive_of, "queryTasks
 
 def unary(method):
 	def answer(data, context):
-		fault(context)
+		fault(method, context)
 		say(method, context, READERS[method](data))
 		return known(data) if method == "reportProcesses" else commands(method)
 	return grpc.unary_unary_rpc_method_handler(answer)
 
 
 def records(stream, context):
-	fault(context)
+	fault("collectProfilingData", context)
 	say("collectProfilingData", context, [record_of(data) for data in stream])
 	return b""
 

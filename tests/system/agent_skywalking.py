@@ -106,8 +106,8 @@ def finish(running):
 
 
 def sent(text, task):
-	"""The numbers of a task's last line: sent, without a stack, lost windows."""
-	match = re.search(r"task %s, \w+ of process \d+: (\d+) \w+ sent; without a stack: (\d+), lost windows: (\d+)" % task, text)
+	"""The numbers of a task's last line: sent, without a stack, lost, lost windows."""
+	match = re.search(r"task %s, \w+ of process \d+: (\d+) \w+ sent; without a stack: (\d+), lost: (\d+), lost windows: (\d+)" % task, text)
 	check(match, lambda: "no end of %s in: %s" % (task, text))
 	return tuple(int(number) for number in match.groups())
 
@@ -165,7 +165,7 @@ def a_task_on_cpu():
 		server.drain()
 	records = list(server.records("t1"))
 	total = sum(record["count"] for record in records)
-	check_equal(sent(result.err, "t1"), (total, 0, 0), "samples that arrived, without a stack, lost")
+	check_equal(sent(result.err, "t1"), (total, 0, 0, 0), "samples that arrived, without a stack, lost, lost windows")
 	check(0.5 < total * 0.005 / used_s < 1.05, lambda: "%d samples, one each 5 ms, of the %.2f s that the program used meanwhile" % (total, used_s))
 	chain = next(iter(program.chains.values()))
 	wrong = [record for record in records if not names(record, "kernel") and names(record, "user")[::-1][-len(chain):] != chain]
@@ -317,7 +317,7 @@ def the_server_goes_and_comes():
 				again.drain()
 	server.calls += again.calls
 	check_equal(sum(record["count"] for record in server.records("t")), sent(result.err, "t")[0], "samples")
-	check_equal(sent(result.err, "t")[2], 0, "lost windows")
+	check_equal(sent(result.err, "t")[2:], (0, 0), "lost samples and windows")
 	check("not now" in result.err and result.err.count("answers again") == 2, lambda: str(result))
 
 
@@ -347,6 +347,46 @@ def a_policy_begins_a_task():
 	check(not [alarm for alarm in alarms if alarm["process"].endswith("-%d" % idle.pid)], "the idle one is not above")
 	check("HTTP_ERROR_RATE" in result.err and "left out: NETWORK" in result.err and result.err.count("left out") == 2, lambda: str(result))
 	check({"all": "u1"} in [call["content"] for call in server.of("queryPolicies")], "the policy's id is told from then on")
+
+
+@test
+def a_server_that_knows_less():
+	"""No policies, or an answer that is too long: tasks are done all the same. A window that it refuses is lost, and counted."""
+	need_bpf()
+	long_answer = {"queryPolicies": [["ContinuousProfilingPolicyQuery", {"ServiceWithPolicyJSON": " " * 100000 + "[]"}]]}
+	for state, words in (({"refuse": {"queryPolicies": "UNIMPLEMENTED"}}, "gRPC status 12: not this"), ({"commands": long_answer}, "longer than 65535 bytes")):
+		with Server() as server, Program("chain") as program:
+			server.set(**state)
+			with agent(server) as running:
+				process = server.process_id(program.pid)
+				server.set(commands={**state.get("commands", {}), "queryTasks": [command("t", process, seconds=60)]})
+				server.wait_for("flushes", lambda: len(server.streams("t")) >= 2) # pylint: disable=cell-var-from-loop
+				server.set(refuse={**state.get("refuse", {}), "collectProfilingData": "INVALID_ARGUMENT"})
+				time.sleep(2.5)
+				server.set(refuse=state.get("refuse", {}))
+				nr = len(server.streams("t"))
+				server.wait_for("flushes", lambda: len(server.streams("t")) >= nr + 2) # pylint: disable=cell-var-from-loop
+				result = finish(running)
+				server.drain()
+		check_equal(result.err.count(words), 1, "times that it was said")
+		check(1 <= sent(result.err, "t")[3] <= 4, lambda: str(result)) # pylint: disable=cell-var-from-loop
+		check_equal(sum(record["count"] for record in server.records("t")), sent(result.err, "t")[0], "samples")
+
+
+@test
+def a_process_that_execs():
+	"""It is another one for the server from then on."""
+	need_bpf()
+	with Server() as server, subprocess.Popen(["sh", "-c", "sleep 4; exec sleep 50"]) as program, agent(server) as running:
+		try:
+			server.process_id(program.pid)
+			def labels():
+				return [each["entity"]["labels"] for call in server.of("reportProcesses") for each in call["content"]["processes"] if each["pid"] == program.pid]
+			server.wait_for("another report", lambda: len({str(label) for label in labels()}) == 2)
+			check_equal(labels()[-1], ["sleep"], "label")
+		finally:
+			program.kill()
+		check_equal(finish(running).code, 0, "exit")
 
 
 @test
