@@ -17,7 +17,9 @@
 #include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
+#include "send/clickhouse_push.h"
 #include "send/otlp_push.h"
+#include "send/parca_push.h"
 #include "skywalking/sky_client.h"
 
 #define MAX_WARNINGS	 100
@@ -28,6 +30,7 @@ static const struct verb_example examples[] = {
 	{ "sonde agent", "at 19 Hertz, a profile each 10 seconds, into /var/lib/sonde" },
 	{ "sonde agent --otlp http://collector:4318", "and to a collector" },
 	{ "sonde agent --pyroscope http://pyroscope:4040 --pyroscope-label service_name=web", "and to Pyroscope" },
+	{ "sonde agent --parca parca:7070 --disable-tls --clickhouse http://clickhouse", "and to Parca and ClickHouse" },
 	{ "sonde agent --listen :9464", "and what it does, for Prometheus, at http://127.0.0.1:9464/metrics" },
 	{ "sonde agent --status", "what the running one does" },
 	{ "sonde agent --skywalking oap:11800 --disable-tls", "and tasks of SkyWalking" },
@@ -140,19 +143,26 @@ static int run(const struct agent_arguments *arguments, const struct env_names *
 	return err ? session_failed(&agent_verb, agent->session, err) : SONDE_EXIT_REPORT;
 }
 
-/* Completes the options, and begins. */
-static int start_delivery(const struct destination_arguments *to, struct delivery_options *options, struct agent *agent)
+struct destination {
+	const struct destination_arguments *to;
+	struct delivery_options options; /* what is not in the arguments */
+};
+
+static int start_delivery(const struct agent_arguments *arguments, const struct destination *destination, struct agent *agent)
 {
+	const struct destination_arguments *to = destination->to;
 	const struct post_options files = {
 		.authorities = to->ca, .certificate = to->cert, .key = to->key, .timeout_s = REQUEST_S
 	};
+	struct delivery_options options = destination->options;
 	struct diag diag = { 0 };
 	int err;
 
-	options->headers = to->headers.texts;
-	options->nr_headers = to->headers.nr;
-	options->post = &files;
-	err = delivery_start(options, &diag, &agent->deliveries[agent->nr_deliveries]);
+	options.store = arguments->store;
+	options.headers = to->headers.texts;
+	options.nr_headers = to->headers.nr;
+	options.post = &files;
+	err = delivery_start(&options, &diag, &agent->deliveries[agent->nr_deliveries]);
 	if (err)
 		output_say("%s", failure_text(&diag, err));
 	else
@@ -162,18 +172,32 @@ static int start_delivery(const struct destination_arguments *to, struct deliver
 
 static int start_deliveries(const struct agent_arguments *arguments, const struct agent_settings *settings, struct agent *agent)
 {
-	struct delivery_options otlp = { .store = arguments->store,
-					 .name = arguments->otlp.address,
-					 .type = settings->otlp.is_grpc ? &otlp_grpc : &otlp_http,
-					 .url = settings->otlp.url };
-	struct delivery_options pyroscope = { .store = arguments->store,
-					      .name = settings->pyroscope_name,
-					      .type = &pyroscope_push,
-					      .settings = &settings->labels,
-					      .url = settings->pyroscope_url };
-	int err = arguments->otlp.address ? start_delivery(&arguments->otlp, &otlp, agent) : 0;
+	const struct destination destinations[] = {
+		{ &arguments->otlp,
+		  { .name = arguments->otlp.address,
+		    .type = settings->otlp.is_grpc ? &otlp_grpc : &otlp_http,
+		    .url = settings->otlp.url } },
+		{ &arguments->pyroscope,
+		  { .name = settings->pyroscope_name,
+		    .type = &pyroscope_push,
+		    .settings = &settings->pyroscope_labels,
+		    .url = settings->pyroscope_url } },
+		{ &arguments->parca,
+		  { .name = settings->parca_name,
+		    .type = &parca_push,
+		    .settings = &settings->parca_labels,
+		    .url = settings->parca.url } },
+		{ &arguments->clickhouse,
+		  { .name = settings->clickhouse_name, .type = &clickhouse_push, .url = settings->clickhouse.url } },
+	};
+	int err = 0;
 
-	return !err && arguments->pyroscope.address ? start_delivery(&arguments->pyroscope, &pyroscope, agent) : err;
+	_Static_assert(ARRAY_SIZE(destinations) <= AGENT_MAX_DESTINATIONS, "room for each");
+	for (size_t i = 0; i < ARRAY_SIZE(destinations) && !err; i++) {
+		if (destinations[i].to->address)
+			err = start_delivery(arguments, &destinations[i], agent);
+	}
+	return err;
 }
 
 static int start_server(const struct agent_arguments *arguments, struct agent *agent)

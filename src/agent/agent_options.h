@@ -15,8 +15,8 @@ struct destination_arguments {
 struct agent_arguments {
 	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
 	const char *store, *store_max_age, *config;
-	struct destination_arguments otlp, pyroscope, skywalking;
-	struct option_texts pyroscope_labels, env;
+	struct destination_arguments otlp, pyroscope, parca, clickhouse, skywalking;
+	struct option_texts pyroscope_labels, parca_labels, env;
 	const char *skywalking_authentication, *skywalking_period;
 	const char *skywalking_layer, *skywalking_service, *skywalking_instance, *skywalking_process;
 	uint64_t skywalking_heartbeat_s, skywalking_check_s, skywalking_flush_s;
@@ -25,7 +25,7 @@ struct agent_arguments {
 	bool print_config, status;
 };
 
-#define AGENT_NR_OPTIONS 38
+#define AGENT_NR_OPTIONS 49
 extern const struct option_spec agent_options[AGENT_NR_OPTIONS];
 /* What holds where nothing is given: in the arguments, zeros are not given. */
 extern const struct agent_arguments agent_defaults;

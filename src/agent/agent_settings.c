@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "send/parca_push.h"
 #include "serve/listener.h"
 #include "store/store_path.h"
 
@@ -51,7 +52,24 @@ static int parse_pyroscope(const struct agent_arguments *arguments, struct agent
 	/* --otlp may have the same address, and has a position of its own */
 	snprintf(settings->pyroscope_name, sizeof(settings->pyroscope_name), "pyroscope:%s", address);
 	return pyroscope_endpoint_parse(address, settings->pyroscope_url, diag) ?:
-	       pyroscope_labels_init(&settings->labels, arguments->pyroscope_labels.texts, arguments->pyroscope_labels.nr, diag);
+	       pyroscope_labels_init(&settings->pyroscope_labels, arguments->pyroscope_labels.texts, arguments->pyroscope_labels.nr, diag);
+}
+
+static int parse_parca(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
+{
+	const char *address = arguments->parca.address;
+
+	snprintf(settings->parca_name, sizeof(settings->parca_name), "parca:%s", address);
+	return parca_endpoint_parse(address, arguments->disable_tls, &settings->parca, diag) ?:
+	       parca_labels_init(&settings->parca_labels, arguments->parca_labels.texts, arguments->parca_labels.nr, diag);
+}
+
+static int parse_clickhouse(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
+{
+	const char *address = arguments->clickhouse.address;
+
+	snprintf(settings->clickhouse_name, sizeof(settings->clickhouse_name), "clickhouse:%s", address);
+	return clickhouse_endpoint_parse(address, &settings->clickhouse, diag);
 }
 
 int agent_settings_parse(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
@@ -66,6 +84,10 @@ int agent_settings_parse(const struct agent_arguments *arguments, struct agent_s
 		err = otlp_endpoint_parse(arguments->otlp.address, arguments->disable_tls, &ret_settings->otlp, diag);
 	if (!err && arguments->pyroscope.address)
 		err = parse_pyroscope(arguments, ret_settings, diag);
+	if (!err && arguments->parca.address)
+		err = parse_parca(arguments, ret_settings, diag);
+	if (!err && arguments->clickhouse.address)
+		err = parse_clickhouse(arguments, ret_settings, diag);
 	if (!err && arguments->skywalking.address)
 		err = skywalking_endpoint_parse(arguments->skywalking.address, arguments->disable_tls, &ret_settings->skywalking, diag);
 	if (!err)

@@ -21,10 +21,13 @@ struct env_names {
 
 struct agent_settings {
 	uint64_t max_age_ns;
-	struct endpoint otlp, skywalking; /* where they are given */
+	struct endpoint otlp, parca, clickhouse, skywalking; /* where they are given */
 	/* with --pyroscope */
 	char pyroscope_url[ENDPOINT_URL_BYTES], pyroscope_name[ENDPOINT_URL_BYTES];
-	struct pyroscope_labels labels;
+	struct series_labels pyroscope_labels;
+	/* names of destinations in the store: two may have the same address, and have a position each */
+	char parca_name[ENDPOINT_URL_BYTES], clickhouse_name[ENDPOINT_URL_BYTES];
+	struct series_labels parca_labels;
 	char host[HOST_NAME_MAX + 1];
 	struct sky_names sky_names;
 	struct env_names env;

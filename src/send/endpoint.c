@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PYROSCOPE_PATH "/push.v1.PusherService/Push"
+#define PYROSCOPE_PATH	"/push.v1.PusherService/Push"
+#define CLICKHOUSE_PORT ":8123"
+#define CLICKHOUSE_PATH "/?query=INSERT%20INTO%20sonde.lines%20FORMAT%20LineAsString"
 
 static const struct scheme {
 	const char *text;
@@ -53,7 +55,7 @@ static int check(const char *text, const char *host, size_t length, const char *
 /* What an address that does not say it goes to. */
 struct places {
 	const char *option, *forms;
-	const char *grpc_port, *grpc_path, *http_port, *http_path; /* no HTTP: NULL */
+	const char *grpc_port, *grpc_path, *http_port, *http_path; /* NULL: it does not speak that */
 };
 
 static int parse(const char *text, bool no_tls, const struct places *places, struct endpoint *ret_endpoint, struct diag *diag)
@@ -71,7 +73,7 @@ static int parse(const char *text, bool no_tls, const struct places *places, str
 	length = strcspn(host, "/");
 	path = host + length;
 	err = check(text, host, length, places->option, places->forms, diag);
-	if (!err && (scheme.is_grpc ? path[0] && path[1] : !places->http_path))
+	if (!err && (scheme.is_grpc ? !places->grpc_path || (path[0] && path[1]) : !places->http_path))
 		err = diag_errno(diag, EINVAL, "'%.200s' is no address: %s", text, places->forms);
 	if (err)
 		return err;
@@ -108,6 +110,33 @@ int skywalking_endpoint_parse(const char *text, bool no_tls, struct endpoint *re
 	};
 
 	return parse(text, no_tls, &places, ret_endpoint, diag);
+}
+
+int parca_endpoint_parse(const char *text, bool no_tls, struct endpoint *ret_endpoint, struct diag *diag)
+{
+	static const struct places places = {
+		.option = "parca-header",
+		.forms = "grpc://HOST:PORT, grpcs:// or HOST:PORT",
+		.grpc_port = ":7070",
+		.grpc_path = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
+	};
+
+	return parse(text, no_tls, &places, ret_endpoint, diag);
+}
+
+int clickhouse_endpoint_parse(const char *text, struct endpoint *ret_endpoint, struct diag *diag)
+{
+	static const struct places places = {
+		.option = "clickhouse-header",
+		.forms = "http://HOST:PORT or https://HOST:PORT",
+		.http_port = CLICKHOUSE_PORT,
+		.http_path = CLICKHOUSE_PATH,
+	};
+	int err = parse(text, false, &places, ret_endpoint, diag);
+
+	if (!err && (ret_endpoint->is_grpc || !strstr(ret_endpoint->url, CLICKHOUSE_PATH)))
+		return diag_errno(diag, EINVAL, "'%.200s' is no address: %s", text, places.forms);
+	return err;
 }
 
 int pyroscope_endpoint_parse(const char *text, char ret_url[ENDPOINT_URL_BYTES], struct diag *diag)

@@ -18,5 +18,9 @@ struct endpoint {
 MUST_CHECK int otlp_endpoint_parse(const char *text, bool no_tls, struct endpoint *ret_endpoint, struct diag *diag);
 /* grpc://HOST[:PORT], grpcs://, or HOST[:PORT], likewise; the calls' paths are added. 0, or -EINVAL with a line. */
 MUST_CHECK int skywalking_endpoint_parse(const char *text, bool no_tls, struct endpoint *ret_endpoint, struct diag *diag);
+/* The same; with the call's path. */
+MUST_CHECK int parca_endpoint_parse(const char *text, bool no_tls, struct endpoint *ret_endpoint, struct diag *diag);
+/* http://HOST[:PORT] or https://: the query is added. 0, or -EINVAL with a line. */
+MUST_CHECK int clickhouse_endpoint_parse(const char *text, struct endpoint *ret_endpoint, struct diag *diag);
 /* http://HOST[:PORT][/PREFIX] or https://: the method's path is added. 0, or -EINVAL with a line. */
 MUST_CHECK int pyroscope_endpoint_parse(const char *text, char ret_url[ENDPOINT_URL_BYTES], struct diag *diag);

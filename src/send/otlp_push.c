@@ -62,53 +62,16 @@ static void read_response(struct reader message, struct push_answer *answer)
 	}
 }
 
-static bool mentions(const char *text, const char *const *words)
-{
-	for (; *words; words++) {
-		if (strstr(text, *words))
-			return true;
-	}
-	return false;
-}
-
-static enum push_result grpc_result(const struct post_answer *answer)
-{
-	static const char *const sizes[] = { "larger than max", "too large", "exceeds", NULL };
-	static const char *const forms[] = { "unmarshal", "wireType", "proto:", NULL };
-
-	switch (answer->grpc_status) {
-	case GRPC_OK:
-		return PUSH_DELIVERED;
-	case GRPC_EXHAUSTED: /* of its memory or rate; or its limit for a message */
-		return mentions(answer->grpc_message, sizes) ? PUSH_REFUSED : PUSH_LATER;
-	case GRPC_INTERNAL:
-		return mentions(answer->grpc_message, forms) ? PUSH_REFUSED : PUSH_LATER;
-	case GRPC_INVALID:
-	case GRPC_FAILED:
-	case GRPC_RANGE:
-	case GRPC_DATA_LOSS:
-		return PUSH_REFUSED;
-	default:
-		return PUSH_LATER;
-	}
-}
-
 static void judge_grpc(const struct post_answer *answer, struct push_answer *ret_answer)
 {
 	static const char wrong_version[] = "; it may be of another version: profiles are sent as of opentelemetry-proto 1.10";
 	size_t length;
 
-	if (!grpc_is_answer(answer)) {
-		ret_answer->result = PUSH_LATER;
-		push_say(ret_answer, "no gRPC there", strlen("no gRPC there"), "HTTP", answer->status);
-		return;
-	}
-	ret_answer->result = grpc_result(answer);
-	if (ret_answer->result == PUSH_DELIVERED) {
+	push_judge_grpc(answer, ret_answer);
+	if (ret_answer->result == PUSH_DELIVERED)
 		read_response(grpc_message(answer), ret_answer);
+	if (ret_answer->result == PUSH_DELIVERED || !grpc_is_answer(answer))
 		return;
-	}
-	push_say(ret_answer, answer->grpc_message, strlen(answer->grpc_message), "gRPC status", answer->grpc_status);
 	length = strlen(ret_answer->text);
 	if (answer->grpc_status == GRPC_INTERNAL && ret_answer->result == PUSH_REFUSED)
 		snprintf(ret_answer->text + length, sizeof(ret_answer->text) - length, "%s", wrong_version);

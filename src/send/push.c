@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/plain_text.h"
+#include "send/grpc.h"
 
 #define MAX_MESSAGE_BYTES ((size_t)1 << 30)
 #define MAX_HEADERS	  80
@@ -33,6 +34,48 @@ enum push_result push_result_of_http(int status)
 			return PUSH_REFUSED;
 	}
 	return PUSH_LATER;
+}
+
+static bool mentions(const char *text, const char *const *words)
+{
+	for (; *words; words++) {
+		if (strstr(text, *words))
+			return true;
+	}
+	return false;
+}
+
+static enum push_result grpc_result(const struct post_answer *answer)
+{
+	static const char *const sizes[] = { "larger than max", "too large", "exceeds", NULL };
+	static const char *const forms[] = { "unmarshal", "wireType", "proto:", NULL };
+
+	switch (answer->grpc_status) {
+	case GRPC_OK:
+		return PUSH_DELIVERED;
+	case GRPC_EXHAUSTED: /* of its memory or rate; or its limit for a message */
+		return mentions(answer->grpc_message, sizes) ? PUSH_REFUSED : PUSH_LATER;
+	case GRPC_INTERNAL:
+		return mentions(answer->grpc_message, forms) ? PUSH_REFUSED : PUSH_LATER;
+	case GRPC_INVALID:
+	case GRPC_FAILED:
+	case GRPC_RANGE:
+	case GRPC_DATA_LOSS:
+		return PUSH_REFUSED;
+	default:
+		return PUSH_LATER;
+	}
+}
+
+void push_judge_grpc(const struct post_answer *answer, struct push_answer *ret_answer)
+{
+	static const char none[] = "no gRPC there";
+
+	ret_answer->result = grpc_is_answer(answer) ? grpc_result(answer) : PUSH_LATER;
+	if (!grpc_is_answer(answer))
+		push_say(ret_answer, none, strlen(none), "HTTP", answer->status);
+	else if (ret_answer->result != PUSH_DELIVERED)
+		push_say(ret_answer, answer->grpc_message, strlen(answer->grpc_message), "gRPC status", answer->grpc_status);
 }
 
 static void fill_headers(const struct pusher *pusher, const char *headers[MAX_HEADERS])

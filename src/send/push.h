@@ -58,3 +58,5 @@ MUST_CHECK int push(const struct pusher *pusher, const struct push_profile *prof
 void push_say(struct push_answer *answer, const char *words, size_t size, const char *code_name, int code);
 /* What a status of HTTP means for a profile: 4xx that are about the data refuse it, other faults are of the server or the settings. */
 enum push_result push_result_of_http(int status);
+/* The result of a call of gRPC, and why it is not delivered. */
+void push_judge_grpc(const struct post_answer *answer, struct push_answer *ret_answer);

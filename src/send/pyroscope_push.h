@@ -3,23 +3,11 @@
  * of the Connect protocol, with one series and one pprof. */
 #pragma once
 #include "send/push.h"
+#include "send/series_labels.h"
 
-#define PYROSCOPE_MAX_LABELS 68
-#define PYROSCOPE_NAME_BYTES 64
-
-struct pyroscope_label {
-	char name[PYROSCOPE_NAME_BYTES];
-	char value[256];
-};
-
-struct pyroscope_labels { /* of the series; the settings of the type */
-	struct pyroscope_label list[PYROSCOPE_MAX_LABELS];
-	uint32_t nr;
-};
-
-/* The labels that each series has: __name__ (process_cpu), service_name (sonde), hostname, and __session_id__, by which the server tells
- * the profiles of two agents apart that have all others alike. `texts`: the user's, NAME=VALUE, which replace those. 0, or -EINVAL with a
- * line. */
-MUST_CHECK int pyroscope_labels_init(struct pyroscope_labels *labels, const char *const *texts, uint32_t nr, struct diag *diag);
+/* Labels, the settings of the type, which each series has: __name__ (process_cpu), service_name (sonde), hostname, and __session_id__, by
+ * which the server tells the profiles of two agents apart that have all others alike. `texts`: the user's, NAME=VALUE, which replace those.
+ * 0, or -EINVAL with a line. */
+MUST_CHECK int pyroscope_labels_init(struct series_labels *labels, const char *const *texts, uint32_t nr, struct diag *diag);
 
 extern const struct push_type pyroscope_push;

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import select
 import signal
 import socket
 import subprocess
@@ -14,58 +13,15 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, converted, cpu_seconds, find_tool, fresh_folder, make_certificate, nr_samples, need_bpf, run, run_tests, skip, test # noqa: E402
+from collectors import GrpcDouble # noqa: E402
+from harness import Background, Program, check, check_equal, converted, cpu_seconds, find_tool, fresh_folder, make_certificate, nr_samples, need_bpf, run_tests, test # noqa: E402
 
-MACHINE_PYTHON = "/usr/bin/python3" # whose packages are Debian's
-DOUBLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs", "skywalking_double.py")
 SLEEPER = "import sys, time\nprint('pid', __import__('os').getpid(), flush=True)\nwhile True:\n time.sleep(0.05)\n"
 
 
-class Server:
-	"""The double: .calls: what came, each {method, metadata, content}."""
-
+class Server(GrpcDouble):
 	def __init__(self, port=0, *files):
-		if run([MACHINE_PYTHON, "-c", "import grpc"]).code:
-			skip("no python3-grpcio for %s" % MACHINE_PYTHON)
-		self.calls, self.rest = [], b""
-		self.process = subprocess.Popen([MACHINE_PYTHON, DOUBLE, str(port), *files], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=dict(os.environ, GRPC_VERBOSITY="NONE"))
-		self.port = int(self.process.stdout.readline().split()[1])
-		self.address = "127.0.0.1:%d" % self.port
-
-	def __enter__(self):
-		return self
-
-	def __exit__(self, *exc):
-		self.process.kill()
-		self.process.communicate()
-
-	def set(self, **state):
-		self.process.stdin.write(json.dumps(state).encode() + b"\n")
-
-	def read(self, seconds):
-		"""Takes what comes within that time; false: nothing did."""
-		ready, _, _ = select.select([self.process.stdout], [], [], seconds)
-		if not ready:
-			return False
-		data = os.read(self.process.stdout.fileno(), 1 << 20)
-		check(data, "the double has ended")
-		*lines, self.rest = (self.rest + data).split(b"\n")
-		self.calls += [json.loads(line) for line in lines]
-		return True
-
-	def of(self, method):
-		return [call for call in self.calls if call["method"] == method]
-
-	def wait_for(self, what, found, seconds=30):
-		until = time.monotonic() + seconds
-		while not found():
-			check(time.monotonic() < until, lambda: "no %s within %d s; there were: %s" % (what, seconds, [call["method"] for call in self.calls][-50:]))
-			self.read(0.2)
-		return found()
-
-	def drain(self):
-		while self.read(0.5):
-			pass
+		super().__init__("skywalking_double.py", port, *files)
 
 	def process_id(self, pid):
 		"""Waits until the process is reported and kept alive; returns its id, which is made of its entity."""
@@ -397,6 +353,7 @@ def over_tls():
 	with Server(0, certificate, key) as server, Program("chain") as program:
 		address = "grpcs://localhost:%d" % server.port
 		with agent(server, "--skywalking-ca", certificate, address=address) as running:
+			running.wait_line("Sampling") # from then on SIGTERM is no failure
 			server.process_id(program.pid)
 			check_equal(finish(running).code, 0, "exit")
 		server.drain()

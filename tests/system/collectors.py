@@ -3,12 +3,19 @@
 import collections
 import gzip
 import http.server
+import json
 import os
 import re
+import select
 import socket
 import struct
+import subprocess
 import threading
 import time
+
+from harness import SOURCES, check, run, skip
+
+MACHINE_PYTHON = "/usr/bin/python3" # whose packages are Debian's
 
 
 class Collector:
@@ -106,6 +113,60 @@ class HttpCollector(Collector):
 				pass
 
 		Handler(connection, ("", 0), None)
+
+
+class GrpcDouble:
+	"""A double in gRPC's own library, a program of tests/programs that prints "listening PORT" and then an object for each call. .calls: those, {method, ...}."""
+
+	def __init__(self, name, *arguments):
+		if run([MACHINE_PYTHON, "-c", "import grpc"]).code:
+			skip("no python3-grpcio for %s" % MACHINE_PYTHON)
+		self.calls, self.rest = [], b""
+		self.process = subprocess.Popen([MACHINE_PYTHON, os.path.join(SOURCES, name), *[str(argument) for argument in arguments]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=dict(os.environ, GRPC_VERBOSITY="NONE"))
+		self.port = int(self.process.stdout.readline().split()[1])
+		self.address = "127.0.0.1:%d" % self.port
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *exc):
+		self.process.kill()
+		self.process.communicate()
+
+	def set(self, **state):
+		self.process.stdin.write(json.dumps(state).encode() + b"\n")
+
+	def read(self, seconds):
+		"""Takes what comes within that time; false: nothing did."""
+		ready, _, _ = select.select([self.process.stdout], [], [], seconds)
+		if not ready:
+			return False
+		data = os.read(self.process.stdout.fileno(), 1 << 20)
+		check(data, "the double has ended")
+		*lines, self.rest = (self.rest + data).split(b"\n")
+		self.calls += [json.loads(line) for line in lines]
+		return True
+
+	def of(self, method):
+		return [call for call in self.calls if call["method"] == method]
+
+	def wait_for(self, what, found, seconds=30):
+		until = time.monotonic() + seconds
+		while not found():
+			check(time.monotonic() < until, lambda: "no %s within %d s; there were: %s" % (what, seconds, [call["method"] for call in self.calls][-50:]))
+			self.read(0.2)
+		return found()
+
+	def finish(self, running):
+		"""Waits for the end of sonde, and takes what comes meanwhile: the double would wait for room in the pipe."""
+		while running.process.poll() is None:
+			self.read(0.2)
+		self.drain()
+		return running.finish()
+
+	def drain(self):
+		while self.read(0.5):
+			pass
 
 
 def counts(text, to=r"\S+"):

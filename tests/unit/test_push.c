@@ -10,9 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "send/endpoint.h"
 #include "send/otlp_push.h"
+#include "send/clickhouse_push.h"
+#include "send/parca_push.h"
 #include "send/pyroscope_push.h"
 
 #define GRPC "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
@@ -176,7 +179,7 @@ static void addresses_of_pyroscope(void **state)
 	}
 }
 
-static const char *label_of(const struct pyroscope_labels *labels, const char *name)
+static const char *label_of(const struct series_labels *labels, const char *name)
 {
 	const char *value = NULL;
 
@@ -194,7 +197,7 @@ static void labels_of_pyroscope(void **state)
 	static const char *const bad[] = { "", "a", "a=", "=b", "1a=b", "a-b=c", "a.b=c",
 					   "a23456789012345678901234567890123456789012345678901234567890abcd=1" };
 	const char *const texts[] = { "service_name=web", "zone=a=b", "zone=c" };
-	struct pyroscope_labels labels;
+	struct series_labels labels;
 	char many[64][16];
 	const char *pointers[64];
 
@@ -213,7 +216,7 @@ static void labels_of_pyroscope(void **state)
 		pointers[i] = many[i];
 	}
 	assert_int_equal(pyroscope_labels_init(&labels, pointers, 64, NULL), 0);
-	assert_int_equal(labels.nr, PYROSCOPE_MAX_LABELS);
+	assert_int_equal(labels.nr, SERIES_MAX_LABELS);
 }
 
 static void answers_of_pyroscope(void **state)
@@ -249,6 +252,81 @@ static void answers_of_pyroscope(void **state)
 	free(answer);
 }
 
+/* --- Parca and ClickHouse ------------------------------------------------------------------------------------------------------------- */
+
+static void addresses_of_others(void **state)
+{
+	static const struct {
+		const char *text, *parca, *clickhouse; /* NULL: refused */
+	} cases[] = {
+		{ "grpc://p", "http://p:7070/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", NULL },
+		{ "p:1", "https://p:1/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", NULL },
+		{ "http://c", NULL, "http://c:8123/?query=INSERT%20INTO%20sonde.lines%20FORMAT%20LineAsString" },
+		{ "https://c:1/", NULL, "https://c:1/?query=INSERT%20INTO%20sonde.lines%20FORMAT%20LineAsString" },
+		{ "http://c/path", NULL, NULL },
+		{ "grpc://p/path", NULL, NULL },
+		{ "http://u:w@c", NULL, NULL },
+		{ "", NULL, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct endpoint endpoint;
+
+		assert_int_equal(parca_endpoint_parse(cases[i].text, false, &endpoint, NULL), cases[i].parca ? 0 : -EINVAL);
+		if (cases[i].parca)
+			assert_string_equal(endpoint.url, cases[i].parca);
+		assert_int_equal(clickhouse_endpoint_parse(cases[i].text, &endpoint, NULL), cases[i].clickhouse ? 0 : -EINVAL);
+		if (cases[i].clickhouse)
+			assert_string_equal(endpoint.url, cases[i].clickhouse);
+	}
+}
+
+/* As Prometheus wants them. */
+static void labels_by_name(void **state)
+{
+	const char *const texts[] = { "zone=a", "Abc=1" };
+	struct series_labels labels;
+
+	assert_int_equal(parca_labels_init(&labels, texts, 2, NULL), 0);
+	assert_int_equal(labels.nr, 4);
+	for (uint32_t i = 1; i < labels.nr; i++)
+		assert_true(strcmp(labels.list[i - 1].name, labels.list[i].name) < 0);
+}
+
+static void unpack(const struct buffer *packed, char *room, size_t room_bytes)
+{
+	z_stream stream = { .next_in = (Bytef *)packed->data, .avail_in = (uInt)packed->size, .next_out = (Bytef *)room,
+			    .avail_out = (uInt)room_bytes - 1 };
+
+	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	room[stream.total_out] = '\0';
+	inflateEnd(&stream);
+}
+
+static void lines_of_clickhouse(void **state)
+{
+	static const char lines[] = "{\"record\":\"account\",\"account\":{\"host\":\"h\\\"1\",\"x\":[{}],"
+				    "\"start_unix_ns\":\"1795792219227519552\","
+				    "\"duration_ns\":5}}\n{\"record\":\"sample\",\"pid\":1}\nnonsense\n{\"record\":\"sample\"}",
+			  want[] = "{\"start_unix_ns\":\"1795792219227519552\",\"window_ns\":5,\"host\":\"h\\\"1\",\"record\":\"sample\",\"pid\":1}\n"
+				   "{\"start_unix_ns\":\"1795792219227519552\",\"window_ns\":5,\"host\":\"h\\\"1\",\"record\":\"sample\"}\n";
+	static const char *const bad[] = { "", "{", "{\"account\":{}}\n{}", "[]" };
+	struct push_profile profile = { .bytes = lines, .size = sizeof(lines) - 1 };
+	struct buffer body = BUFFER_INIT(65536);
+	char text[1024];
+
+	assert_int_equal(clickhouse_push.pack(NULL, &profile, &body), 0);
+	unpack(&body, text, sizeof(text));
+	assert_string_equal(text, want);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		profile.bytes = bad[i];
+		profile.size = strlen(bad[i]);
+		assert_int_equal(clickhouse_push.pack(NULL, &profile, &body), -EBADMSG);
+	}
+	buffer_done(&body);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +337,9 @@ int main(void)
 		cmocka_unit_test(addresses_of_pyroscope),
 		cmocka_unit_test(labels_of_pyroscope),
 		cmocka_unit_test(answers_of_pyroscope),
+		cmocka_unit_test(addresses_of_others),
+		cmocka_unit_test(labels_by_name),
+		cmocka_unit_test(lines_of_clickhouse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 	struct beam_naming *naming = RUNTIME_OWN(struct beam_naming, image->naming);
 	struct sonde_beam *beam = RUNTIME_OWN(struct sonde_beam, image->known);
 	const struct beam_row *row = beam_row_of(image->version[0]);
-	uint64_t lookup, vaddr;
+	uint64_t lookup, vaddr, active_index, ranges, main_function;
 	int32_t has_jit = 0;
 
 	if (elf_file_machine(elf) != EM_X86_64)
@@ -98,11 +98,14 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 		return unsupported(image, "an emulator without the JIT");
 	if (!row)
 		return unsupported(image, "no layout of this version is known");
-	if (find(elf, "the_active_code_index", &beam->active_index) || find(elf, "erts_lookup_function_info", &lookup) ||
-	    check_row(elf, lookup, row, beam->active_index, &beam->ranges))
+	if (find(elf, "the_active_code_index", &active_index) || find(elf, "erts_lookup_function_info", &lookup) ||
+	    check_row(elf, lookup, row, active_index, &ranges))
 		return unsupported(image, "the table of its code is not found");
-	if (find(elf, "process_main", &beam->main_function) || beam_main_find(elf, beam->main_function, naming))
+	if (find(elf, "process_main", &main_function) || beam_main_find(elf, main_function, naming))
 		return unsupported(image, "process_main's code is not found");
+	beam->active_index = active_index;
+	beam->ranges = ranges;
+	beam->main_function = main_function;
 	if (find(elf, "erts_atom_table", &naming->atoms) || find(elf, "beam_normal_exit", &naming->normal_exit) ||
 	    find(elf, "erts_frame_layout", &naming->frame_layout) ||
 	    tls_access_decode(elf, "erts_get_scheduler_data", &beam->process.root))
