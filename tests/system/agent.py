@@ -257,7 +257,9 @@ def settings():
 
 	def printed(*args, **variables):
 		result = sonde("agent", "--print-config", *args, env=dict(os.environ, **variables), want=0)
-		return dict(line.split(": ", 1) for line in result.out.splitlines())
+		settings = dict(line.split(": ", 1) for line in result.out.splitlines())
+		check_equal((settings["skywalking-period"], settings["skywalking-service"]), ("'9ms'", "'{service}'"), "SkyWalking's defaults")
+		return {key: value for key, value in settings.items() if not key.startswith("skywalking-")}
 
 	with open(path, "w", encoding="ascii") as file:
 		file.write("# a comment\nstore-max-age: 3d\nfrequency: 97\nstore: \"/tmp/it's\"\n")
