@@ -211,7 +211,7 @@ def tasks_of_both_kinds():
 			right += count if [name for name in names if name in ("main (<string>)", "work (<string>)", "leaf (<string>)")] == ["main (<string>)", "work (<string>)", "leaf (<string>)"] else 0
 	check(right > 0.95 * sent[on], lambda: "main, work and leaf stand in their order in %d of %d: %s" % (right, sent[on], list(paths(on_trees[0]))[:3]))
 	check(total(durations) > 0.8 * SECONDS * 1e9 and total(durations) < 1.1 * SECONDS * 1e9, lambda: "%.1f s of waits in %d s" % (total(durations) / 1e9, SECONDS))
-	check(0.02 <= total(durations) / 1e9 / sent[off] < 0.04, lambda: "%.1f ms a wait" % (total(durations) / 1e6 / sent[off]))
+	check(0.019 <= total(durations) / 1e9 / sent[off] < 0.04, lambda: "%.1f ms a wait" % (total(durations) / 1e6 / sent[off]))
 	return "%d samples, %d waits of %.2f ms" % (sent[on], sent[off], total(durations) / 1e6 / sent[off])
 
 
