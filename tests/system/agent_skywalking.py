@@ -114,7 +114,7 @@ def a_task_on_cpu():
 		server.process_id(other.pid)
 		began_s = cpu_seconds(program.pid)
 		server.set(commands={"queryTasks": [command("t1", process, seconds=6)]})
-		server.wait_for("end of the task", lambda: len(server.streams("t1")) >= 5)
+		server.wait_for("end of the task", lambda: len(server.streams("t1")) >= 4)
 		time.sleep(2)
 		used_s = cpu_seconds(program.pid) - began_s
 		result = finish(running)
@@ -122,7 +122,7 @@ def a_task_on_cpu():
 	records = list(server.records("t1"))
 	total = sum(record["count"] for record in records)
 	check_equal(sent(result.err, "t1"), (total, 0, 0, 0), "samples that arrived, without a stack, lost, lost windows")
-	check(0.5 < total * 0.005 / used_s < 1.05, lambda: "%d samples, one each 5 ms, of the %.2f s that the program used meanwhile" % (total, used_s))
+	check(0.3 < total * 0.005 / used_s < 1.05, lambda: "%d samples, one each 5 ms, of the %.2f s that the program used meanwhile" % (total, used_s))
 	chain = next(iter(program.chains.values()))
 	wrong = [record for record in records if not names(record, "kernel") and names(record, "user")[::-1][-len(chain):] != chain]
 	check(sum(record["count"] for record in wrong) <= 0.01 * total, lambda: "of %d samples wrong: %s" % (total, wrong[:5]))
@@ -267,7 +267,7 @@ def the_server_goes_and_comes():
 			time.sleep(3)
 			with Server(server.port) as again:
 				again.process_id(program.pid)
-				again.wait_for("flushes", lambda: len(again.streams("t")) >= 6)
+				again.wait_for("flushes", lambda: len(again.streams("t")) >= 4)
 				time.sleep(5)
 				result = finish(running)
 				again.drain()

@@ -150,7 +150,7 @@ class GrpcDouble:
 	def of(self, method):
 		return [call for call in self.calls if call["method"] == method]
 
-	def wait_for(self, what, found, seconds=30):
+	def wait_for(self, what, found, seconds=60):
 		until = time.monotonic() + seconds
 		while not found():
 			check(time.monotonic() < until, lambda: "no %s within %d s; there were: %s" % (what, seconds, [call["method"] for call in self.calls][-50:]))
