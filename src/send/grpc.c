@@ -2,6 +2,7 @@
 #include "send/grpc.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define WORDS 300 /* of the server, that are kept */
 
@@ -28,6 +29,37 @@ void grpc_close(struct buffer *body, size_t opened, bool is_packed)
 bool grpc_is_answer(const struct post_answer *answer)
 {
 	return answer->status == 200 && answer->grpc_status != POST_NO_GRPC_STATUS;
+}
+
+static bool mentions(const char *text, const char *const *words)
+{
+	for (; *words; words++) {
+		if (strstr(text, *words))
+			return true;
+	}
+	return false;
+}
+
+bool grpc_is_refusal(const struct post_answer *answer)
+{
+	static const char *const sizes[] = { "larger than max", "too large", "exceeds", NULL };
+	static const char *const forms[] = { "unmarshal", "wireType", "proto:", NULL };
+
+	if (!grpc_is_answer(answer))
+		return false;
+	switch (answer->grpc_status) {
+	case GRPC_EXHAUSTED: /* of its memory or rate; or its limit for a message */
+		return mentions(answer->grpc_message, sizes);
+	case GRPC_INTERNAL:
+		return mentions(answer->grpc_message, forms);
+	case GRPC_INVALID:
+	case GRPC_FAILED:
+	case GRPC_RANGE:
+	case GRPC_DATA_LOSS:
+		return true;
+	default:
+		return false;
+	}
 }
 
 struct reader grpc_message(const struct post_answer *answer)

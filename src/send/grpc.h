@@ -17,6 +17,8 @@ void grpc_close(struct buffer *body, size_t opened, bool is_packed);
 
 /* Does the answer have a status of gRPC? Else there is something else behind the address. */
 bool grpc_is_answer(const struct post_answer *answer);
+/* Does the answer say that this message will never be taken? Else it may be later. */
+bool grpc_is_refusal(const struct post_answer *answer);
 /* The first message of an answer that is OK; borrowed. Empty if there is none, or if it is packed, which we do not accept. */
 struct reader grpc_message(const struct post_answer *answer);
 

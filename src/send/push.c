@@ -36,35 +36,11 @@ enum push_result push_result_of_http(int status)
 	return PUSH_LATER;
 }
 
-static bool mentions(const char *text, const char *const *words)
-{
-	for (; *words; words++) {
-		if (strstr(text, *words))
-			return true;
-	}
-	return false;
-}
-
 static enum push_result grpc_result(const struct post_answer *answer)
 {
-	static const char *const sizes[] = { "larger than max", "too large", "exceeds", NULL };
-	static const char *const forms[] = { "unmarshal", "wireType", "proto:", NULL };
-
-	switch (answer->grpc_status) {
-	case GRPC_OK:
-		return PUSH_DELIVERED;
-	case GRPC_EXHAUSTED: /* of its memory or rate; or its limit for a message */
-		return mentions(answer->grpc_message, sizes) ? PUSH_REFUSED : PUSH_LATER;
-	case GRPC_INTERNAL:
-		return mentions(answer->grpc_message, forms) ? PUSH_REFUSED : PUSH_LATER;
-	case GRPC_INVALID:
-	case GRPC_FAILED:
-	case GRPC_RANGE:
-	case GRPC_DATA_LOSS:
+	if (grpc_is_refusal(answer))
 		return PUSH_REFUSED;
-	default:
-		return PUSH_LATER;
-	}
+	return answer->grpc_status == GRPC_OK ? PUSH_DELIVERED : PUSH_LATER;
 }
 
 void push_judge_grpc(const struct post_answer *answer, struct push_answer *ret_answer)

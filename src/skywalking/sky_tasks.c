@@ -283,9 +283,9 @@ static int send_windows(struct sky_slot *slot, struct sky_rpc *rpc, struct diag 
 
 		slot->has_window = true;
 		err = send_window(slot, rpc, diag);
-		if (err && err != -EPROTO)
+		if (err && (err != -EPROTO || !grpc_is_refusal(rpc->answer)))
 			return err;
-		if (err) { /* the server will not take it: others may pass */
+		if (err) { /* others may pass */
 			slot->nr_lost++;
 			output_say("task %s: a window is lost: %s", sky_task_options(slot->task)->id, failure_text(diag, err));
 			*diag = (struct diag){ 0 };
