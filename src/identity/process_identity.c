@@ -154,8 +154,8 @@ static void choose_service(struct process_identity *identity)
 		snprintf(to, sizeof(identity->service), "%s", identity->executable);
 }
 
-int process_identity_read_with(uint32_t pid, const struct environment_names *names, struct process_identity *ret_identity,
-			       struct environment_values *ret_values)
+int process_identity_read(uint32_t pid, const struct environment_names *names, struct process_identity *ret_identity,
+			  struct environment_values *ret_values)
 {
 	struct process_identity identity = { 0 };
 	struct environment_values values = { 0 };
@@ -181,12 +181,4 @@ int process_identity_read_with(uint32_t pid, const struct environment_names *nam
 	*ret_identity = identity;
 	*ret_values = values;
 	return 0;
-}
-
-int process_identity_read(uint32_t pid, struct process_identity *ret_identity)
-{
-	static const struct environment_names none;
-	struct environment_values values;
-
-	return process_identity_read_with(pid, &none, ret_identity, &values);
 }

@@ -19,11 +19,9 @@ struct process_identity {
 	char cgroup[256];      /* path in cgroup v2; where that is the root, in the v1 hierarchy of systemd, cpu or memory */
 };
 
-/* Reads it of a running process through /proc; `pid` is as in ours. 0; -ESRCH: the process has ended, maybe while it was read; -EAGAIN: it
- * is about to execute a program, or hides its environment: try again, but not for ever; or another negative errno. What we may not read is
- * "". All reading is bounded in bytes, but not in time (identity/environment.h): for processes of other users use proxy_identity
- * (proxy/proxy.h), or a thread that may wait. */
-MUST_CHECK int process_identity_read(uint32_t pid, struct process_identity *ret_identity);
-/* The same, and the values of those variables of its environment. */
-MUST_CHECK int process_identity_read_with(uint32_t pid, const struct environment_names *names, struct process_identity *ret_identity,
-					  struct environment_values *ret_values);
+/* Reads it of a running process through /proc, and the values of those variables of its environment; `pid` is as in ours. 0; -ESRCH: the
+ * process has ended, maybe while it was read; -EAGAIN: it is about to execute a program, or hides its environment: try again, but not for
+ * ever; or another negative errno. What we may not read is "". All reading is bounded in bytes, but not in time (identity/environment.h):
+ * for processes of other users use proxy_identity (proxy/proxy.h), or a thread that may wait. */
+MUST_CHECK int process_identity_read(uint32_t pid, const struct environment_names *names, struct process_identity *ret_identity,
+				     struct environment_values *ret_values);

@@ -389,7 +389,7 @@ int proxy_identity(struct proxy *proxy, uint32_t tgid, const struct environment_
 	int fd, err;
 
 	if (!proxy)
-		return process_identity_read_with(tgid, names, ret_identity, ret_values);
+		return process_identity_read(tgid, names, ret_identity, ret_values);
 	for (uint32_t i = 0; i < names->nr; i++)
 		size += (size_t)snprintf(request.path + size, sizeof(request.path) - size, "%s%c", names->names[i], PROXY_NAME_END);
 	err = ask(proxy, &request, (struct proxy_fds){ -1, -1 }, &fd);

@@ -43,7 +43,7 @@ size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from,
 /* Opens the current contents of /proc/TGID/task/TID/maps. 0; -EFBIG: more than 64 MiB; else as open(2) and read(2). The caller closes
  * it. */
 MUST_CHECK int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file);
-/* As process_identity_read_with (identity/process_identity.h); by the helper for all processes, as one that is trusted when the reading
+/* As process_identity_read (identity/process_identity.h); by the helper for all processes, as one that is trusted when the reading
  * begins may be another user's when it ends. */
 MUST_CHECK int proxy_identity(struct proxy *proxy, uint32_t tgid, const struct environment_names *names,
 			      struct process_identity *ret_identity, struct environment_values *ret_values);

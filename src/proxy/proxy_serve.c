@@ -121,7 +121,7 @@ static int read_identity(struct proxy_request request, struct proxy_message *mes
 		err = environment_names_add(&names, name);
 	}
 	if (!err)
-		err = process_identity_read_with(request.tgid, &names, &answer->identity, &answer->values);
+		err = process_identity_read(request.tgid, &names, &answer->identity, &answer->values);
 	message->answer.data_bytes = err ? 0 : sizeof(*answer);
 	return err;
 }

@@ -128,12 +128,17 @@ static int beat(struct sky_client *client, struct diag *diag)
 {
 	bool report_all = client->was_away || ++client->nr_beats % BEATS_TO_REPORT_ALL == 0;
 	uint32_t nr_left_out = client->processes.nr_left_out;
+	struct proxy_counts silent, before = proxy_counts(client->processes.proxy);
 	int err;
 
 	sky_processes_look(&client->processes, &client->options.names, client->options.heartbeat_ns);
 	if (client->processes.nr_left_out && !nr_left_out)
 		output_say("%s is told of %d processes; left out: %" PRIu32, client->options.address, SKY_MAX_PROCESSES,
 			   client->processes.nr_left_out);
+	silent = proxy_counts(client->processes.proxy);
+	if (silent.nr_timed_out && !before.nr_timed_out)
+		output_say("%s is not told of processes whose memory does not answer, such as %" PRIu32 " of user %" PRIu32,
+			   client->options.address, silent.tgid, silent.uid);
 	err = call_for(client, report_all, report, diag);
 	if (!err)
 		err = call_for(client, false, keep_alive, diag);
@@ -341,6 +346,8 @@ int sky_client_start(const struct sky_options *options, struct diag *diag, struc
 	find_host_address(client->host_address);
 	client->rpc.answer = calloc(1, sizeof(*client->rpc.answer));
 	err = client->rpc.answer ? set_headers(client, options) : -ENOMEM;
+	if (!err)
+		err = sky_processes_init(&client->processes, diag);
 	if (!err)
 		err = make_agent_id(client->agent_id, diag);
 	if (!err)

@@ -13,8 +13,14 @@
 
 #define FIRST_PROCESSES 64
 
+int sky_processes_init(struct sky_processes *processes, struct diag *diag)
+{
+	return proxy_new(diag, &processes->proxy);
+}
+
 void sky_processes_done(struct sky_processes *processes)
 {
+	proxy_free(processes->proxy);
 	free(processes->all);
 	*processes = (struct sky_processes){ 0 };
 }
@@ -47,12 +53,14 @@ static void read_path(uint32_t pid, char path[SKY_PATH_BYTES])
 }
 
 /* False: not now. */
-static bool read_process(const struct sky_names *names, uint32_t pid, uint64_t start, struct sky_known *ret_known)
+static bool read_process(struct proxy *proxy, const struct sky_names *names, uint32_t pid, uint64_t start, struct sky_known *ret_known)
 {
+	static const struct environment_names none;
 	struct sky_known known = { .start = start, .is_there = true, .process = { .pid = pid } };
 	struct process_identity identity;
+	struct environment_values values;
 
-	if (process_identity_read(pid, &identity) || !*identity.executable)
+	if (proxy_identity(proxy, pid, &none, &identity, &values) || !*identity.executable)
 		return false;
 	read_path(pid, known.process.executable);
 	sky_names_fill(names, pid, &identity, &known.process.entity);
@@ -64,7 +72,7 @@ static void add(struct sky_processes *processes, const struct sky_names *names, 
 {
 	struct sky_known known;
 
-	if (!read_process(names, pid, start, &known))
+	if (!read_process(processes->proxy, names, pid, start, &known))
 		return;
 	if (array_grow(&processes->all, processes->nr, &processes->max, sizeof(*processes->all), FIRST_PROCESSES, SKY_MAX_PROCESSES))
 		processes->all[processes->nr++] = known;
@@ -73,13 +81,13 @@ static void add(struct sky_processes *processes, const struct sky_names *names, 
 }
 
 /* After an exec it is another one for the server. */
-static void look_again(struct sky_known *known, const struct sky_names *names)
+static void look_again(struct proxy *proxy, const struct sky_names *names, struct sky_known *known)
 {
 	char path[SKY_PATH_BYTES];
 
 	known->is_there = true;
 	read_path(known->process.pid, path);
-	if (strcmp(path, known->process.executable) != 0 && !read_process(names, known->process.pid, known->start, known))
+	if (strcmp(path, known->process.executable) != 0 && !read_process(proxy, names, known->process.pid, known->start, known))
 		known->is_there = false;
 }
 
@@ -112,7 +120,7 @@ void sky_processes_look(struct sky_processes *processes, const struct sky_names 
 		start = sky_process_start((uint32_t)pid);
 		known = find(processes, (uint32_t)pid, start);
 		if (known)
-			look_again(known, names);
+			look_again(processes->proxy, names, known);
 		else if (start && is_old_enough(start, min_age_ns))
 			add(processes, names, (uint32_t)pid, start);
 	}

@@ -3,6 +3,7 @@
 #pragma once
 #include <stdint.h>
 
+#include "proxy/proxy.h"
 #include "skywalking/sky_names.h"
 
 #define SKY_MAX_PROCESSES 1024
@@ -15,13 +16,16 @@ struct sky_known {
 };
 
 struct sky_processes {
+	struct proxy *proxy;   /* a process may not answer */
 	struct sky_known *all;
 	uint32_t nr, max;
 	uint32_t nr_left_out; /* of the last look: beyond SKY_MAX_PROCESSES */
 };
 
+MUST_CHECK int sky_processes_init(struct sky_processes *processes, struct diag *diag); /* as proxy_new */
 void sky_processes_done(struct sky_processes *processes);
-/* Looks at /proc: adds processes that are `min_age_ns` old, removes those that have ended. Kernel threads and this process are none. */
+/* Looks at /proc: adds processes that are `min_age_ns` old, removes those that have ended. Kernel threads and this process are none, nor
+ * is one whose memory did not answer (proxy.h). */
 void sky_processes_look(struct sky_processes *processes, const struct sky_names *names, uint64_t min_age_ns);
 /* NULL: none has this id. Borrowed until the next look. */
 const struct sky_known *sky_processes_find(const struct sky_processes *processes, const char *id);

@@ -13,6 +13,7 @@
 #include "base/hold_signals.h"
 #include "base/small_file.h"
 #include "cli/output.h"
+#include "proxy/proxy.h"
 
 #define MAX_WINDOWS	  128
 #define MAX_WINDOWS_BYTES ((size_t)32 << 20)
@@ -163,10 +164,12 @@ static bool wait_for_start(struct sky_task *task)
 /* Is it still that process, and can we see what it has mapped? */
 static bool can_be_profiled(const struct sky_task_options *options)
 {
-	char path[32], text[256];
+	CLEANUP(proxy_freep) struct proxy *proxy = NULL;
+	CLEANUP(fclosep) FILE *maps = NULL;
+	struct diag diag = { 0 };
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", options->pid);
-	return sky_process_start(options->pid) == options->process_start && !small_file_read(AT_FDCWD, path, text, sizeof(text)) && *text;
+	return !proxy_new(&diag, &proxy) && !proxy_maps(proxy, options->pid, options->pid, &maps) && fgetc(maps) != EOF &&
+	       sky_process_start(options->pid) == options->process_start;
 }
 
 /* From here on, or until it is taken back, the session may be stopped. False: the task was stopped before. */

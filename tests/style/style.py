@@ -101,7 +101,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"doctor": {"sonde", "base", "codec", "cli"},
 	"tracing": {"sonde", "base", "cli"},
 	"allocs": {"sonde", "base", "cli"},
-	"skywalking": {"sonde", "base", "identity", "codec", "send", "cli"},
+	"skywalking": {"sonde", "base", "identity", "proxy", "codec", "send", "cli"},
 	"agent": {"sonde", "base", "codec", "store", "send", "serve", "cli", "skywalking"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's

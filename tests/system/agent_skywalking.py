@@ -13,8 +13,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import hung_server # noqa: E402
 from collectors import GrpcDouble # noqa: E402
 from harness import Background, Program, check, check_equal, converted, cpu_seconds, find_tool, fresh_folder, make_certificate, nr_samples, need_bpf, run_tests, test # noqa: E402
+from neighbour import NOBODY # noqa: E402
 
 SLEEPER = "import sys, time\nprint('pid', __import__('os').getpid(), flush=True)\nwhile True:\n time.sleep(0.05)\n"
 
@@ -343,6 +345,26 @@ def a_process_that_execs():
 		finally:
 			program.kill()
 		check_equal(finish(running).code, 0, "exit")
+
+
+@test
+def a_process_that_does_not_answer():
+	"""The kernel holds the lock of its memory while a file server is silent. The others are reported and profiled, it is not, and the agent ends."""
+	need_bpf()
+	with hung_server.Server(sys.executable, "others", hung_server.WRITE) as files, Server() as server:
+		with hung_server.hung_program("lock", os.path.join(files.directory, "lib.so")) as hung, Program("chain") as program, agent(server) as running:
+			try:
+				server.set(commands={"queryTasks": [command("beside", server.process_id(program.pid), seconds=60)]})
+				server.wait_for("a flush", lambda: server.streams("beside"))
+				begin = time.monotonic()
+				result = finish(running)
+				seconds = time.monotonic() - begin
+			finally:
+				files.process.kill() # then the program can end
+	pids = {each["pid"] for call in server.of("reportProcesses") for each in call["content"]["processes"]}
+	check(program.pid in pids and hung.pid not in pids, "processes reported: %s" % pids)
+	check("memory does not answer, such as %d of user %d" % (hung.pid, NOBODY) in result.err and "not waited for" not in result.err, lambda: str(result))
+	return "%.1f s" % seconds
 
 
 @test

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from harness import Background, build, check, check_equal, converted, fresh_folder, need_bpf, run_tests, scratch, skip, sonde, test
-from hung_server import READ, WRITE, Server, compiled
+from hung_server import READ, WRITE, Server, compiled, hung_program
 from neighbour import NOBODY
 
 LIBRARY = "void spin(volatile int *stop) { while (!*stop) ; }\n"
@@ -73,22 +73,13 @@ def file_system_hangs():
 
 # --- by an unprivileged user, while the whole machine is recorded ----------------------------------------------------------------------------------
 
-def as_nobody():
-	os.setgroups([])
-	os.setresgid(NOBODY, NOBODY, NOBODY)
-	os.setresuid(NOBODY, NOBODY, NOBODY)
-
-
 @contextlib.contextmanager
 def hung(mode, *arguments):
-	"""Runs tests/programs/hung.c, whose file is on the server, beside a program of root's."""
-	spin = compiled("spin", SPIN)
-	with subprocess.Popen([build("hung"), mode, *map(str, arguments)], stdout=subprocess.PIPE, preexec_fn=as_nobody) as program, subprocess.Popen([spin]) as other:
+	"""Runs it beside a program of root's."""
+	with hung_program(mode, *arguments) as program, subprocess.Popen([compiled("spin", SPIN)]) as other:
 		try:
-			check(program.stdout.readline() == b"ready\n", "the program does not run")
 			yield program
 		finally:
-			program.kill()
 			other.kill()
 
 

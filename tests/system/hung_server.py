@@ -2,6 +2,7 @@
 """A file system with one file, whose server leaves some requests unanswered (FUSE, without its library). hung_server.py DIRECTORY FILE [WORD...] is that
 server; the file is "lib.so". Words: "others": other users may use it, not only uid 65534; numbers of requests that it takes and never answers;
 "last=N": from SIGUSR1 on it serves only the first page and the last N bytes of the file. Without "last" it serves nothing from then on."""
+import contextlib
 import ctypes
 import errno
 import os
@@ -10,7 +11,7 @@ import struct
 import subprocess
 import sys
 
-from harness import CFLAGS, check, scratch, skip
+from harness import CFLAGS, build, check, scratch, skip
 from neighbour import NOBODY
 
 # linux/fuse.h
@@ -112,6 +113,23 @@ class Server:
 		self.process.kill() # then all waiting processes get an error
 		self.process.communicate()
 		subprocess.run(["umount", "-l", self.directory], stderr=subprocess.DEVNULL, check=False)
+
+
+def as_nobody():
+	os.setgroups([])
+	os.setresgid(NOBODY, NOBODY, NOBODY)
+	os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+@contextlib.contextmanager
+def hung_program(mode, *arguments):
+	"""Runs tests/programs/hung.c, whose file is on the server, as another user."""
+	with subprocess.Popen([build("hung"), mode, *map(str, arguments)], stdout=subprocess.PIPE, preexec_fn=as_nobody) as program:
+		try:
+			check(program.stdout.readline() == b"ready\n", "the program does not run")
+			yield program
+		finally:
+			program.kill()
 
 
 def compiled(name, text, *flags):

@@ -39,8 +39,9 @@ static int tear_down(void **state)
 static void wait_for_service(uint32_t tgid, const char *service)
 {
 	struct process_identity identity = { 0 };
+	struct environment_values values;
 
-	while (process_identity_read(tgid, &identity) || strcmp(identity.service, service) != 0)
+	while (process_identity_read(tgid, &names, &identity, &values) || strcmp(identity.service, service) != 0)
 		usleep(1000);
 }
 

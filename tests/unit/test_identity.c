@@ -243,7 +243,7 @@ static void read_child(const char *program, char *const *environment, const stru
 	int err;
 
 	do
-		err = process_identity_read_with((uint32_t)pid, names, ret_identity, ret_values);
+		err = process_identity_read((uint32_t)pid, names, ret_identity, ret_values);
 	while (err == -EAGAIN);
 	end(pid);
 	assert_int_equal(err, 0);
@@ -260,11 +260,19 @@ static void check_service(char *const *environment, const char *want)
 	assert_string_equal(values.values[0], "");
 }
 
+static int read_identity(uint32_t pid, struct process_identity *ret_identity)
+{
+	static const struct environment_names none;
+	struct environment_values values;
+
+	return process_identity_read(pid, &none, ret_identity, &values);
+}
+
 static void test_services(void **state)
 {
 	struct process_identity self;
 
-	assert_int_equal(process_identity_read((uint32_t)getpid(), &self), 0);
+	assert_int_equal(read_identity((uint32_t)getpid(), &self), 0);
 	if (self.unit[0] || self.container_id[0])
 		skip(); /* the children are in it, too */
 	check_service((char *[]){ "A=1", "OTEL_SERVICE_NAME=shop", "OTEL_SERVICE_NAME=second", NULL }, "shop");
@@ -369,7 +377,7 @@ static void test_deleted_executable(void **state)
 	assert_int_equal(system(command), 0); /* NOLINT */
 	pid = start(path, (char *[]){ "A=1", NULL });
 	unlink(path);
-	while ((err = process_identity_read((uint32_t)pid, &identity)) == -EAGAIN)
+	while ((err = read_identity((uint32_t)pid, &identity)) == -EAGAIN)
 		;
 	end(pid);
 	assert_int_equal(err, 0);
@@ -385,10 +393,10 @@ static void test_ended(void **state)
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(process_identity_read((uint32_t)pid, &identity), -ESRCH); /* a zombie has lost what it was */
+	assert_int_equal(read_identity((uint32_t)pid, &identity), -ESRCH); /* a zombie has lost what it was */
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(process_identity_read((uint32_t)pid, &identity), -ESRCH);
-	assert_int_equal(process_identity_read(UINT32_MAX, &identity), -ESRCH);
+	assert_int_equal(read_identity((uint32_t)pid, &identity), -ESRCH);
+	assert_int_equal(read_identity(UINT32_MAX, &identity), -ESRCH);
 	assert_string_equal(identity.service, "before");
 }
 
@@ -404,7 +412,7 @@ static void test_kernel_thread(void **state)
 		skip(); /* another pid namespace */
 	}
 	fclose(file);
-	assert_int_equal(process_identity_read(2, &identity), 0);
+	assert_int_equal(read_identity(2, &identity), 0);
 	assert_string_equal(identity.service, "");
 	assert_string_equal(identity.executable, "");
 }
