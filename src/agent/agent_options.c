@@ -152,8 +152,8 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .metavar = "NAME",
 	  .kind = OPTION_TEXT,
 	  FIELD(skywalking_service),
-	  .help = "a process's service, of {service}, {executable}, {container}, {pod}, {unit}, {host}, {pid}; {service}, which is "
-		  "OTEL_SERVICE_NAME, unit, container or executable" },
+	  .help = "a process's service, of {service}, {executable}, {container}, {pod}, {namespace}, {unit}, {host}, {pid}; {service}, "
+		  "which is OTEL_SERVICE_NAME, unit, container or executable" },
 	{ .name = "skywalking-instance",
 	  .metavar = "NAME",
 	  .kind = OPTION_TEXT,

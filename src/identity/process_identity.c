@@ -134,6 +134,8 @@ static int read_cgroup(int proc_fd, struct process_identity *identity)
 		return err;
 	cgroup_owner_parse(text, &owner);
 	memcpy(identity->container_id, owner.container_id, sizeof(identity->container_id));
+	if (owner.container_id[0])
+		kubelet_names_find(KUBELET_LOGS, owner.container_id, &identity->kubernetes);
 	memcpy(identity->pod_uid, owner.pod_uid, sizeof(identity->pod_uid));
 	memcpy(identity->unit, owner.unit, sizeof(identity->unit));
 	memcpy(identity->cgroup, owner.cgroup, sizeof(identity->cgroup));
@@ -148,6 +150,8 @@ static void choose_service(struct process_identity *identity)
 		return;
 	if (*identity->unit)
 		snprintf(to, sizeof(identity->service), "%s", identity->unit);
+	else if (*identity->kubernetes.container)
+		snprintf(to, sizeof(identity->service), "%s", identity->kubernetes.container);
 	else if (*identity->container_id)
 		snprintf(to, sizeof(identity->service), "%.*s", SHORT_ID, identity->container_id);
 	else

@@ -7,14 +7,17 @@
 
 #include "base/cleanup.h"
 #include "identity/environment.h"
+#include "identity/kubelet_names.h"
 
 struct process_identity {
-	/* OTEL_SERVICE_NAME of its environment, or service.name in its OTEL_RESOURCE_ATTRIBUTES; else its systemd unit; else the first 12
-	 * digits of its container's id; else the name of its executable. "": a kernel thread */
+	/* OTEL_SERVICE_NAME of its environment, or service.name in its OTEL_RESOURCE_ATTRIBUTES; else its systemd unit; else its
+	 * container's name in Kubernetes; else the first 12 digits of its container's id; else the name of its executable. "": a kernel
+	 * thread */
 	char service[128];
 	char executable[128];  /* base name of /proc/PID/exe, without " (deleted)"; "": a kernel thread */
 	char container_id[65]; /* 64 hexadecimal digits; "": it is in none */
 	char pod_uid[37];      /* with dashes; a static pod's has 32 digits without; "": it is in none */
+	struct kubelet_names kubernetes; /* "": it is in no container of this machine's kubelet */
 	char unit[128];        /* nginx.service; "": none. A session and the manager of a user (user@1000.service) are none */
 	char cgroup[256];      /* path in cgroup v2; where that is the root, in the v1 hierarchy of systemd, cpu or memory */
 };

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "identity/process_identity.h"
 
-#define PROCESS_LABELS_MAX (5 + ENVIRONMENT_MAX_NAMES)
+#define PROCESS_LABELS_MAX (8 + ENVIRONMENT_MAX_NAMES)
 
 struct process_label {
 	const char *key, *text; /* neither is empty */

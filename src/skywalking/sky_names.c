@@ -67,9 +67,21 @@ static bool expand(const char *template, const struct field *fields, char *room,
 	return true;
 }
 
+static const char *or(const char *name, const char *id)
+{
+	return *name ? name : id;
+}
+
 #define FIELDS_OF(names, identity, pid) \
-	{ { "service", (identity)->service }, { "executable", (identity)->executable }, { "container", (identity)->container_id }, \
-	  { "pod", (identity)->pod_uid }, { "unit", (identity)->unit }, { "host", (names)->host }, { "pid", (pid) }, { NULL, NULL } }
+	{ { "service", (identity)->service }, \
+	  { "executable", (identity)->executable }, \
+	  { "container", or((identity)->kubernetes.container, (identity)->container_id) }, \
+	  { "pod", or((identity)->kubernetes.pod, (identity)->pod_uid) }, \
+	  { "namespace", (identity)->kubernetes.namespace }, \
+	  { "unit", (identity)->unit }, \
+	  { "host", (names)->host }, \
+	  { "pid", (pid) }, \
+	  { NULL, NULL } }
 
 int sky_names_check(const struct sky_names *names, struct diag *diag)
 {
@@ -82,7 +94,8 @@ int sky_names_check(const struct sky_names *names, struct diag *diag)
 	for (size_t i = 0; i < ARRAY_SIZE(templates); i++) {
 		if (!expand(templates[i], fields, room, sizeof(room), &bad))
 			return diag_errno(diag, EINVAL,
-					  "'%.60s': the fields are {service}, {executable}, {container}, {pod}, {unit}, {host}, {pid}",
+					  "'%.60s': the fields are {service}, {executable}, {container}, {pod}, {namespace}, {unit}, "
+					  "{host}, {pid}",
 					  bad);
 	}
 	return 0;

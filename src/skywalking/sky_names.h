@@ -10,7 +10,8 @@
 
 struct sky_names { /* borrowed */
 	const char *layer;
-	/* Templates of {service}, {executable}, {container}, {pod}, {unit}, {host} and {pid}. */
+	/* Templates of {service}, {executable}, {container} and {pod} (their names in Kubernetes, or ids), {namespace}, {unit}, {host} and
+	 * {pid}. */
 	const char *service, *instance, *process;
 	const char *host;
 };

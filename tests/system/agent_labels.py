@@ -135,6 +135,21 @@ def services_and_variables():
 	check(re.search(r"service\.name=shop  \(\d+ % named_leaf\)", by_label) and "service.name=the cart" in by_label, lambda: by_label)
 
 
+@contextlib.contextmanager
+def kubelet_log(name):
+	"""A link as the kubelet makes it, for the time of a test."""
+	path = "/var/log/containers/" + name
+	made = not os.path.exists(os.path.dirname(path))
+	os.makedirs(os.path.dirname(path), exist_ok=True)
+	os.symlink("/nowhere", path)
+	try:
+		yield
+	finally:
+		os.unlink(path)
+		if made:
+			os.rmdir(os.path.dirname(path))
+
+
 @test
 def containers():
 	"""Cgroups that are named as Docker and the kubelet name theirs."""
@@ -145,11 +160,12 @@ def containers():
 	with contextlib.ExitStack() as stack:
 		def in_group(name, **environment):
 			return stack.enter_context(labelled("in_group", cgroup=os.path.join(groups.path, name), **environment))
-		docker, kubernetes, unit = in_group(folders[1]), in_group(folders[-1], OTEL_SERVICE_NAME="pods"), in_group("web.service")
+		stack.enter_context(kubelet_log("cart-7d4-x_shop_web-%s.log" % CONTAINER[::-1]))
+		docker, kubernetes, unit = in_group(folders[1]), in_group(folders[-1]), in_group("web.service")
 		stack.enter_context(agent(folder, 3)).finish()
 	report = converted(folder)
 	for program, name, want in ((docker, folders[1], {"service.name": CONTAINER[:12], "container.id": CONTAINER}), (unit, "web.service", {"service.name": "web.service"}),
-			(kubernetes, folders[-1], {"service.name": "pods", "container.id": CONTAINER[::-1], "k8s.pod.uid": POD})):
+			(kubernetes, folders[-1], {"service.name": "web", "container.id": CONTAINER[::-1], "k8s.pod.uid": POD, "k8s.pod.name": "cart-7d4-x", "k8s.namespace.name": "shop", "k8s.container.name": "web"})):
 		found = of_pid(report, program.pid)
 		path = "/%s/%s" % (groups.name, name)
 		want = dict(want, **{"process.executable.name": "named", "process.linux.cgroup": path})

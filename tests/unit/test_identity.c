@@ -400,6 +400,37 @@ static void test_ended(void **state)
 	assert_string_equal(identity.service, "before");
 }
 
+/* The kubelet's links to logs, among others: POD_NAMESPACE_CONTAINER-ID.log. */
+static void test_kubernetes(void **state)
+{
+	static const struct {
+		const char *link, *id;
+		struct kubelet_names want;
+	} links[] = {
+		{ "shop-1_prod_web-" OTHER ".log", OTHER, { "shop-1", "prod", "web" } },
+		{ "a_b_c-d-" ID ".log", ID, { "a", "b", "c-d" } },
+		{ "a_b_c-d-" ID ".log", OTHER, { "", "", "" } },
+		{ "no-container-" ID ".log", ID, { "", "", "" } },
+		{ "a_\033[1m_c-" ID ".log", ID, { "a", "?[1m", "c" } },
+	};
+	struct kubelet_names names;
+	char directory[] = "/tmp/kubelet.XXXXXX", path[200];
+
+	assert_non_null(mkdtemp(directory));
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, links[i].link);
+		assert_int_equal(symlink("/nowhere", path), 0);
+		kubelet_names_find(directory, links[i].id, &names);
+		assert_string_equal(names.pod, links[i].want.pod);
+		assert_string_equal(names.namespace, links[i].want.namespace);
+		assert_string_equal(names.container, links[i].want.container);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rmdir(directory), 0);
+	kubelet_names_find(directory, ID, &names); /* no such directory */
+	assert_string_equal(names.pod, "");
+}
+
 static void test_kernel_thread(void **state)
 {
 	struct process_identity identity;
@@ -433,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_deleted_executable),
 		cmocka_unit_test(test_ended),
 		cmocka_unit_test(test_kernel_thread),
+		cmocka_unit_test(test_kubernetes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
