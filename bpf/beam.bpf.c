@@ -13,6 +13,7 @@
 #include "runtimes/beam.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_BEAM
+#define RUNTIME_PROGRAM sonde_beam
 #define RUNTIME_STRUCT struct sonde_beam
 #define RUNTIME_FRAME beam_frame
 #include "lib/owner_main.h"

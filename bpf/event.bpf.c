@@ -21,6 +21,7 @@
 #include "lib/send.h"
 #include "lib/user_walk.h"
 #include "lib/user_regs.h"
+#include "lib/map.h"
 
 const volatile struct sonde_event_config event_cfg = {};
 
@@ -29,7 +30,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_event_counters);
-} event_counters SEC(".maps");
+} event_counters MAP("sonde_events");
 
 static __always_inline struct sonde_event_counters *event_count(void)
 {
@@ -86,7 +87,7 @@ struct { /* of a run, by the number of its scratch */
 	__uint(max_entries, 1); /* set by the loader: as many as there are scratches */
 	__type(key, __u32);
 	__type(value, struct sonde_probe_values);
-} hit_values SEC(".maps");
+} hit_values MAP("sonde_values");
 
 /* Is the hit one that was asked for? Takes its values. A function of its own, for its stack. */
 static __noinline bool examine(void *ctx, __u32 slot)
@@ -150,7 +151,7 @@ static __always_inline int send_event(struct scratch *s)
 
 /* Runs after the programs of the runtimes. */
 SEC("kprobe")
-int on_event_end(void *ctx)
+int sonde_event_end(void *ctx)
 {
 	struct scratch *s = scratch_of_run(ctx);
 
@@ -158,7 +159,7 @@ int on_event_end(void *ctx)
 }
 
 SEC("kprobe")
-int on_event(void *ctx)
+int sonde_event(void *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct sonde_event_counters *count = event_count();

@@ -18,6 +18,7 @@
 #include "lib/knobs.h"
 #include "lib/syscall.h"
 #include "lib/wake.h"
+#include "lib/map.h"
 
 #define AT_CWD	    (-100) /* AT_FDCWD, linux/fcntl.h */
 #define CREAT_FLAGS 01101  /* O_CREAT | O_WRONLY | O_TRUNC: asm-generic/fcntl.h */
@@ -37,19 +38,19 @@ struct { /* the raw tracepoint's program is not preempted, and system calls do n
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct open_scratch);
-} scratches SEC(".maps");
+} scratches MAP("sonde_scratch");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_open_counters);
-} counters SEC(".maps");
+} counters MAP("sonde_counters");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20); /* set by the loader */
-} ring SEC(".maps");
+} ring MAP("sonde_ring");
 
 struct open_sums {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -63,7 +64,7 @@ struct { /* the one in use: user space replaces it with an empty one; after that
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__array(values, struct open_sums);
-} sums SEC(".maps");
+} sums MAP("sonde_sums");
 
 static __always_inline void *zeroth(void *map)
 {
@@ -279,7 +280,7 @@ static __always_inline void add(struct open_scratch *s, struct task_struct *task
 }
 
 SEC("tp_btf/sys_exit")
-int BPF_PROG(on_open, struct pt_regs *regs, long result)
+int BPF_PROG(sonde_open, struct pt_regs *regs, long result)
 {
 	struct sonde_open_counters *count;
 	struct task_struct *task;

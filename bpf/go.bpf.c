@@ -20,13 +20,14 @@ static __always_inline struct label_walk *label_walk_of(__u32 number)
 }
 
 #include "runtimes/go_labels.h"
+#include "lib/map.h"
 
 struct { /* by tgid */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, RUNTIME_MAX_PROCESSES);
 	__type(key, __u32);
 	__type(value, struct sonde_go);
-} runtime_processes SEC(".maps");
+} runtime_processes MAP("sonde_rt_procs");
 _Static_assert(sizeof(struct sonde_go) <= sizeof(union sonde_runtime_known), "no room");
 
 static __always_inline enum sonde_stack_state send_labels(struct scratch *s)
@@ -45,7 +46,7 @@ static __always_inline enum sonde_stack_state send_labels(struct scratch *s)
 }
 
 SEC("perf_event")
-int walk_runtime(struct bpf_perf_event_data *ctx)
+int sonde_go(struct bpf_perf_event_data *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct scratch *s = scratch_of_run(ctx);

@@ -18,6 +18,7 @@
 #include "lib/filter.h"
 #include "lib/knobs.h"
 #include "lib/syscall.h"
+#include "lib/map.h"
 
 static const bool tasks_are_typed = true;
 
@@ -40,7 +41,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct thread_io);
-} threads SEC(".maps");
+} threads MAP("sonde_threads");
 
 struct name_scratch {
 	struct sonde_io_name name;
@@ -53,19 +54,19 @@ struct { /* the raw tracepoint's program is not preempted, and system calls do n
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct name_scratch);
-} scratches SEC(".maps");
+} scratches MAP("sonde_scratch");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_io_counters);
-} counters SEC(".maps");
+} counters MAP("sonde_counters");
 
 struct { /* names */
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20); /* set by the loader */
-} ring SEC(".maps");
+} ring MAP("sonde_ring");
 
 struct io_sums {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -79,7 +80,7 @@ struct { /* the one in use: user space replaces it with an empty one; after that
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__array(values, struct io_sums);
-} sums SEC(".maps");
+} sums MAP("sonde_sums");
 
 static __always_inline void *zeroth(void *map)
 {
@@ -440,7 +441,7 @@ static __always_inline void count_unseen(const struct call *call, long result, s
 }
 
 SEC("tp_btf/sys_enter")
-int BPF_PROG(on_begin, struct pt_regs *regs, long number)
+int BPF_PROG(sonde_io_begin, struct pt_regs *regs, long number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_io *thread;
@@ -476,7 +477,7 @@ static __always_inline bool take_begin(struct task_struct *task, const struct ca
 }
 
 SEC("tp_btf/sys_exit")
-int BPF_PROG(on_end, struct pt_regs *regs, long result)
+int BPF_PROG(sonde_io_end, struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct sonde_io_counters *count = zeroth(&counters);

@@ -13,6 +13,7 @@
 #include "runtimes/java.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_JAVA
+#define RUNTIME_PROGRAM sonde_java
 #define RUNTIME_STRUCT struct sonde_java
 #define RUNTIME_FRAME java_frame
 #include "lib/owner_main.h"

@@ -13,6 +13,7 @@
 #include "runtimes/perl.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_PERL
+#define RUNTIME_PROGRAM sonde_perl
 #define RUNTIME_STRUCT struct sonde_perl
 #define RUNTIME_ENTER perl_enter
 #define RUNTIME_STEP perl_step

@@ -13,6 +13,7 @@
 #include "runtimes/php.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_PHP
+#define RUNTIME_PROGRAM sonde_php
 #define RUNTIME_STRUCT struct sonde_php
 #define RUNTIME_ENTER php_enter
 #define RUNTIME_STEP php_step

@@ -19,6 +19,7 @@
 #include "lib/log2.h"
 #include "lib/probe_hit.h"
 #include "lib/wake.h"
+#include "lib/map.h"
 
 const volatile __u32 probe_number = 0;
 volatile __u32 own_tgid; /* sonde's own hits are left out; as in the root PID namespace */
@@ -28,26 +29,26 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_probe_counters);
-} counters SEC(".maps");
+} counters MAP("sonde_counters");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20); /* set by the loader */
-} ring SEC(".maps");
+} ring MAP("sonde_ring");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, struct sonde_probe_key);
 	__type(value, struct sonde_probe_sum);
-} sums SEC(".maps");
+} sums MAP("sonde_sums");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_probe_sum);
-} fresh SEC(".maps"); /* the first value of a new key: too large for the stack; its name alone is written */
+} fresh MAP("sonde_fresh"); /* the first value of a new key: too large for the stack; its name alone is written */
 
 struct begins {				   /* of a thread's calls that have not returned */
 	__u64 start_ns[SONDE_PROBE_DEPTH]; /* 0: not asked for */
@@ -60,7 +61,7 @@ struct { /* tid -> its calls; shared by the programs of begin and end. The oldes
 	__uint(max_entries, 1); /* set by the loader, if times are asked for */
 	__type(key, __u32);
 	__type(value, struct begins);
-} begun SEC(".maps");
+} begun MAP("sonde_begun");
 
 static __always_inline void *zeroth(void *map)
 {
@@ -231,7 +232,7 @@ static __always_inline void take_hit(const struct hit *hit, struct sonde_probe_c
 }
 
 SEC("kprobe")
-int on_probe(void *ctx)
+int sonde_probe(void *ctx)
 {
 	struct sonde_probe_counters *count = zeroth(&counters);
 	struct hit hit = {};

@@ -28,8 +28,8 @@
 
 static const bool scratch_nests = true;
 
-/* Puts the user registers into the walk; 0: there are none. Its copy of them would exceed the 512 bytes of stack that on_tick and the walk
- * share. */
+/* Puts the user registers into the walk; 0: there are none. Its copy of them would exceed the 512 bytes of stack that sonde_tick and the
+ * walk share. */
 WALK_FUNCTION int take_regs(struct bpf_perf_event_data *ctx, __u32 slot)
 {
 	struct scratch *s = scratch_of(slot);
@@ -70,7 +70,7 @@ static __always_inline int send_sample(struct scratch *s)
 
 /* Runs after the programs of the runtimes. */
 SEC("perf_event")
-int on_sample(struct bpf_perf_event_data *ctx)
+int sonde_sample(struct bpf_perf_event_data *ctx)
 {
 	struct scratch *s = scratch_of_run(ctx);
 
@@ -109,14 +109,14 @@ static __always_inline int take_sample(struct bpf_perf_event_data *ctx, bool can
 }
 
 SEC("perf_event")
-int on_tick(struct bpf_perf_event_data *ctx)
+int sonde_tick(struct bpf_perf_event_data *ctx)
 {
 	return take_sample(ctx, false);
 }
 
 /* The same for kernels with bpf_task_work. */
 SEC("perf_event")
-int on_tick_retry(struct bpf_perf_event_data *ctx)
+int sonde_retry(struct bpf_perf_event_data *ctx)
 {
 	return take_sample(ctx, true);
 }
@@ -124,7 +124,7 @@ int on_tick_retry(struct bpf_perf_event_data *ctx)
 /* A process starts: what was known of its id belongs to another. For `-- command`: the children of a target are targets from their first
  * instruction on, as long as they live. */
 SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+int BPF_PROG(sonde_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tgid = parent->tgid, child_tgid = child->tgid;
 	__u64 start_ns = child->start_time; /* earlier than the side-band's record of it, so a reader of that record knows the child */
@@ -139,7 +139,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task)
+int BPF_PROG(sonde_exec, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	__u64 now = bpf_ktime_get_ns();
@@ -152,7 +152,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 }
 
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
+int BPF_PROG(sonde_exit, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 

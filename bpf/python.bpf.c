@@ -13,6 +13,7 @@
 #include "runtimes/python.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_PYTHON
+#define RUNTIME_PROGRAM sonde_python
 #define RUNTIME_STRUCT struct sonde_python
 #define RUNTIME_ENTER python_enter
 #define RUNTIME_STEP python_step

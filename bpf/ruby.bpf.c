@@ -13,6 +13,7 @@
 #include "runtimes/ruby.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_RUBY
+#define RUNTIME_PROGRAM sonde_ruby
 #define RUNTIME_STRUCT struct sonde_ruby
 #define RUNTIME_ENTER ruby_enter
 #define RUNTIME_STEP ruby_step

@@ -22,6 +22,7 @@
 #include "lib/log2.h"
 #include "lib/runq_maps.h"
 #include "lib/task_state.h"
+#include "lib/map.h"
 
 #define NICE_0_PRIORITY 120
 
@@ -41,14 +42,14 @@ struct { /* created when a thread starts, and for those that exist: never at a s
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct thread);
-} threads SEC(".maps");
+} threads MAP("sonde_threads");
 
 struct { /* without keys, the whole; for lengths by enum sonde_runq_length */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, SONDE_RUNQ_LENGTH_COUNT);
 	__type(key, __u32);
 	__type(value, struct sonde_runq_histogram);
-} histograms SEC(".maps");
+} histograms MAP("sonde_hists");
 
 struct keyed {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -62,26 +63,26 @@ struct { /* the one in use: user space replaces it with an empty one; after that
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__array(values, struct keyed);
-} by_key SEC(".maps");
+} by_key MAP("sonde_by_key");
 
 struct { /* the first value of a new key: too large for the stack */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_runq_histogram);
-} fresh SEC(".maps");
+} fresh MAP("sonde_fresh");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
-} waits SEC(".maps");
+} waits MAP("sonde_waits");
 
 struct { /* the program for the stacks */
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
-} runqslower_programs SEC(".maps");
+} runqslower_programs MAP("sonde_slow_prog");
 
 /* The clock of the CPU's queue, which the scheduler's account uses, found from a thread on that CPU. BPF can read the variable `runqueues`
  * itself only in kernels with CONFIG_KALLSYMS_ALL; this way needs CONFIG_FAIR_GROUP_SCHED. */
@@ -237,13 +238,13 @@ static __always_inline int on_ready(struct task_struct *task)
 }
 
 SEC("tp_btf/sched_wakeup")
-int BPF_PROG(on_wakeup, struct task_struct *task)
+int BPF_PROG(sonde_wakeup, struct task_struct *task)
 {
 	return on_ready(task);
 }
 
 SEC("tp_btf/sched_wakeup_new")
-int BPF_PROG(on_wakeup_new, struct task_struct *task)
+int BPF_PROG(sonde_wake_new, struct task_struct *task)
 {
 	return on_ready(task);
 }
@@ -278,7 +279,7 @@ static __always_inline bool wait_of(struct sonde_runq_counters *count, struct ta
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_wait_end, bool preempt, struct task_struct *prev, struct task_struct *next)
+int BPF_PROG(sonde_wait_end, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	__u32 zero = 0;
 	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
@@ -309,7 +310,7 @@ int BPF_PROG(on_wait_end, bool preempt, struct task_struct *prev, struct task_st
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_stay_end, bool preempt, struct task_struct *prev)
+int BPF_PROG(sonde_stay_end, bool preempt, struct task_struct *prev)
 {
 	__u32 zero = 0;
 	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
@@ -338,7 +339,7 @@ static __always_inline void add_length(__u32 which, __u32 running)
 }
 
 SEC("perf_event")
-int on_length(struct bpf_perf_event_data *ctx)
+int sonde_length(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct rq *rq = BPF_CORE_READ(task, se.cfs_rq, rq);
@@ -363,14 +364,14 @@ int on_length(struct bpf_perf_event_data *ctx)
 
 /* Runs before the thread is first queued. */
 SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_birth, struct task_struct *parent, struct task_struct *child)
+int BPF_PROG(sonde_birth, struct task_struct *parent, struct task_struct *child)
 {
 	bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	return 0;
 }
 
 SEC("iter/task")
-int on_thread(struct bpf_iter__task *ctx)
+int sonde_thread(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task; /* read once: Linux 6.1 applies a check only to the value that was checked */
 

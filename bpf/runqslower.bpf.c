@@ -45,7 +45,7 @@ static __always_inline int send_runqslower(struct scratch *s)
 
 /* Runs after the programs of the runtimes. */
 SEC("tp_btf/sched_switch")
-int on_runqslower_end(__u64 *ctx)
+int sonde_slow_end(__u64 *ctx)
 {
 	struct scratch *s = scratch_of_run(ctx);
 
@@ -53,7 +53,7 @@ int on_runqslower_end(__u64 *ctx)
 }
 
 SEC("tp_btf/sched_switch")
-int on_runqslower(__u64 *ctx)
+int sonde_slow(__u64 *ctx)
 {
 	__u32 zero = 0;
 	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);

@@ -209,7 +209,7 @@ static __always_inline int end_switch(const __u64 *ctx, struct thread *thread, s
 
 /* Runs after the programs of the runtimes. */
 SEC("tp_btf/sched_switch")
-int on_switched(__u64 *ctx)
+int sonde_switched(__u64 *ctx)
 {
 	struct scratch *s = scratch_of_run(ctx);
 	struct thread *thread = thread_of((void *)ctx[1]);
@@ -351,7 +351,7 @@ static __always_inline struct thread *look_at_leaving(const __u64 *ctx, struct l
 }
 
 SEC("tp_btf/sched_switch")
-int on_switch(__u64 *ctx)
+int sonde_switch(__u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct sonde_wait_counters *count = wait_count();
@@ -393,7 +393,7 @@ static __always_inline struct thread *make_thread(struct task_struct *task, bool
 
 /* A thread starts; current is its creator. Until its first switch to a CPU it waits like a preempted thread. */
 SEC("tp_btf/task_newtask")
-int BPF_PROG(on_newtask, struct task_struct *task)
+int BPF_PROG(sonde_newtask, struct task_struct *task)
 {
 	bool is_target_now = is_target(task->tgid, task->pid) || (cfg.command_tgid && is_target(bpf_get_current_pid_tgid() >> 32, 0));
 	struct sonde_wait_counters *count = wait_count();
@@ -412,7 +412,7 @@ int BPF_PROG(on_newtask, struct task_struct *task)
 
 /* The command begins, on a CPU: no switch of it was seen yet. Its later execs change nothing. */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_command, struct task_struct *task)
+int BPF_PROG(sonde_command, struct task_struct *task)
 {
 	struct sonde_wait_counters *count = wait_count();
 	struct thread *thread = count && (__u32)task->tgid == cfg.command_tgid ? make_thread(task, true, count) : 0;
@@ -484,7 +484,7 @@ static __always_inline void add_initial_stack(const void *ctx, struct task_struc
 
 /* Runs once at the start, called by the reader itself. */
 SEC("iter/task")
-int list_threads(struct bpf_iter__task *ctx)
+int sonde_list(struct bpf_iter__task *ctx)
 {
 	struct sonde_wait_counters *count = iterator_count();
 	struct task_struct *task = ctx->task;
@@ -659,7 +659,7 @@ static __always_inline int cut_thread(struct bpf_iter__task *ctx, struct cutting
 /* Writes waits that have not ended, and what is in no sum yet: at a border, while switches go on, and at the end. What was claimed cannot
  * be given back, so there must be room for it. */
 SEC("iter/task")
-int cut_threads(struct bpf_iter__task *ctx)
+int sonde_cut(struct bpf_iter__task *ctx)
 {
 	struct sonde_wait_counters *count = iterator_count();
 	struct cutting cutting = { .task = ctx->task, .is_over = limits.end_ns != ~0ULL };

@@ -13,6 +13,7 @@
 #include "runtimes/v8.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_V8
+#define RUNTIME_PROGRAM sonde_v8
 #define RUNTIME_STRUCT struct sonde_v8
 #define RUNTIME_FRAME v8_frame
 #include "lib/owner_main.h"

@@ -19,6 +19,7 @@
 #include "lib/user_walk.h"
 #include "lib/thread.h"
 #include "lib/wait_counters.h"
+#include "lib/map.h"
 
 static const bool scratch_nests = true;
 static const bool deferred_leaves_room = true;
@@ -33,7 +34,7 @@ struct { /* working memory for wakers, one per CPU */
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_waker_record);
-} wakers SEC(".maps");
+} wakers MAP("sonde_wakers");
 
 extern const void asm_exc_page_fault __ksym __weak;
 
@@ -149,7 +150,7 @@ static __always_inline struct cache *caches_of(struct task_struct *task)
 
 /* Runs after the programs of the runtimes. */
 SEC("tp_btf/sched_waking")
-int on_woken(__u64 *ctx)
+int sonde_woken(__u64 *ctx)
 {
 	struct scratch *s = scratch_of_run(ctx);
 	struct task_struct *task = (void *)ctx[0];
@@ -191,7 +192,7 @@ static __always_inline int take_stacks(__u64 *ctx, struct sonde_wait_counters *c
 }
 
 SEC("tp_btf/sched_waking")
-int on_waking(__u64 *ctx)
+int sonde_waking(__u64 *ctx)
 {
 	struct sonde_wait_counters *count = wait_count();
 	struct thread *thread = thread_of((void *)ctx[0]);

@@ -23,6 +23,7 @@
 #include "lib/user_walk.h"
 #include "lib/user_regs.h"
 #include "lib/user_stack_cache.h"
+#include "lib/map.h"
 
 static const int walk_is_recorded = 1;
 
@@ -42,21 +43,21 @@ struct {
 	__uint(max_entries, 1); /* set by the loader: --max-live */
 	__type(key, struct sonde_alloc_key);
 	__type(value, struct sonde_alloc_block);
-} alloc_blocks SEC(".maps");
+} alloc_blocks MAP("sonde_mem_block");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by the loader: with alloc_cfg.sums */
 	__type(key, struct sonde_alloc_sum_key);
 	__type(value, struct sonde_alloc_sum);
-} alloc_sums SEC(".maps");
+} alloc_sums MAP("sonde_mem_sums");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_alloc_counters);
-} alloc_counters SEC(".maps");
+} alloc_counters MAP("sonde_mem_stat");
 
 const struct sonde_alloc_sum no_sum = {}; /* of a new stack; too large for the programs' stack */
 
@@ -65,7 +66,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_alloc_hold);
-} alloc_hold SEC(".maps");
+} alloc_hold MAP("sonde_mem_hold");
 
 struct call { /* of an allocator's function, from its entry to its return */
 	__u64 sp;                    /* at the entry; 0: none. Identifies the call in its thread */
@@ -94,7 +95,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct thread);
-} alloc_threads SEC(".maps");
+} alloc_threads MAP("sonde_mem_calls");
 
 extern bool bpf_session_is_return(void) __ksym __weak;
 
@@ -463,7 +464,7 @@ static __always_inline int end_stack(struct scratch *s)
 
 /* Runs after the programs of the runtimes. */
 SEC("kprobe")
-int on_alloc_stack(user_regs_t *ctx)
+int sonde_mem_stack(user_regs_t *ctx)
 {
 	struct scratch *s = scratch_of_run(ctx);
 
@@ -788,14 +789,14 @@ static __attribute__((noinline)) int leave(user_regs_t *ctx)
 
 /* Entry and return by one probe (Linux 6.13). 1 at the entry: the return is left alone, and costs nothing. */
 SEC("kprobe")
-int on_alloc_session(user_regs_t *ctx)
+int sonde_mem_both(user_regs_t *ctx)
 {
 	return bpf_session_is_return() ? leave(ctx) : enter(ctx);
 }
 
-/* Only counts, for the forecast. 1: as on_alloc_session. */
+/* Only counts, for the forecast. 1: as sonde_mem_both. */
 SEC("kprobe")
-int on_alloc_count(user_regs_t *ctx)
+int sonde_mem_count(user_regs_t *ctx)
 {
 	struct sonde_alloc_counters *count = alloc_count();
 
@@ -805,14 +806,14 @@ int on_alloc_count(user_regs_t *ctx)
 }
 
 SEC("kprobe")
-int on_alloc_entry(user_regs_t *ctx)
+int sonde_mem_entry(user_regs_t *ctx)
 {
 	enter(ctx);
 	return 0;
 }
 
 SEC("kprobe")
-int on_alloc_return(user_regs_t *ctx)
+int sonde_mem_end(user_regs_t *ctx)
 {
 	return leave(ctx);
 }

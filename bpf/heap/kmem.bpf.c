@@ -16,6 +16,7 @@
 #include "lib/scratch.h"
 #include "lib/send.h"
 #include "lib/user_walk.h"
+#include "lib/map.h"
 
 #define EEXIST 17
 #define E2BIG  7
@@ -27,14 +28,14 @@ struct {
 	__uint(max_entries, 1); /* set by the loader: --max-live */
 	__type(key, __u64);
 	__type(value, struct sonde_kmem_block);
-} kmem_blocks SEC(".maps");
+} kmem_blocks MAP("sonde_kmem_blk");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_kmem_counters);
-} kmem_counters SEC(".maps");
+} kmem_counters MAP("sonde_kmem_stat");
 
 struct kmem_cache___size {
 	unsigned int size; /* with what surrounds an object */
@@ -116,37 +117,37 @@ static __always_inline int remove_block(__u64 at)
 }
 
 SEC("raw_tp/kmalloc") /* call site, block, bytes asked for, bytes */
-int on_kmalloc(__u64 *ctx)
+int sonde_kmalloc(__u64 *ctx)
 {
 	return add_block(ctx, ctx[1], ctx[3]);
 }
 
 SEC("raw_tp/kfree") /* call site, block */
-int on_kfree(__u64 *ctx)
+int sonde_kfree(__u64 *ctx)
 {
 	return remove_block(ctx[1]);
 }
 
 SEC("raw_tp/kmem_cache_alloc") /* call site, object, cache */
-int on_kmem_cache_alloc(__u64 *ctx)
+int sonde_slab_new(__u64 *ctx)
 {
 	return add_block(ctx, ctx[1], BPF_CORE_READ((struct kmem_cache___size *)ctx[2], size));
 }
 
 SEC("raw_tp/kmem_cache_free") /* call site, object, cache */
-int on_kmem_cache_free(__u64 *ctx)
+int sonde_slab_free(__u64 *ctx)
 {
 	return remove_block(ctx[1]);
 }
 
 SEC("raw_tp/mm_page_alloc") /* the first page, their number as a power of two */
-int on_page_alloc(__u64 *ctx)
+int sonde_page_new(__u64 *ctx)
 {
 	return add_block(ctx, ctx[0], 1ULL << (ctx[1] & 31) << kmem_cfg.page_shift);
 }
 
 SEC("raw_tp/mm_page_free") /* the first page */
-int on_page_free(__u64 *ctx)
+int sonde_page_free(__u64 *ctx)
 {
 	return remove_block(ctx[0]);
 }

@@ -18,6 +18,7 @@
 #include "lib/scratch.h"
 #include "lib/send.h"
 #include "lib/user_walk.h"
+#include "lib/map.h"
 
 const volatile struct sonde_rss_config rss_cfg = {};
 
@@ -31,21 +32,21 @@ struct { /* by the process's first thread */
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct process_peaks);
-} rss_peaks SEC(".maps");
+} rss_peaks MAP("sonde_rss_peak");
 
 struct { /* of memory that others swap out: mm -> pages */
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
 	__type(key, __u64);
 	__type(value, __u64);
-} rss_swapped SEC(".maps");
+} rss_swapped MAP("sonde_rss_swap");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_rss_counters);
-} rss_counters SEC(".maps");
+} rss_counters MAP("sonde_rss_stat");
 
 static __always_inline struct sonde_rss_counters *rss_count(void)
 {
@@ -106,7 +107,7 @@ static __always_inline int send_rss(struct scratch *s)
 
 /* Runs after the programs of the runtimes. */
 SEC("tp_btf/rss_stat")
-int on_rss_end(__u64 *ctx)
+int sonde_rss_end(__u64 *ctx)
 {
 	struct scratch *s = scratch_of_run(ctx);
 
@@ -187,7 +188,7 @@ static __noinline int take_swapped(struct sonde_rss_counters *count, __u64 mm)
 }
 
 SEC("tp_btf/rss_stat")
-int on_rss(__u64 *ctx)
+int sonde_rss(__u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct sonde_rss_counters *count = rss_count();

@@ -7,7 +7,7 @@
 #include "filter.h"
 
 SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+int BPF_PROG(sonde_cmd_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tgid = parent->tgid, child_tgid = child->tgid;
 	__u8 yes = 1;
@@ -18,7 +18,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task)
+int BPF_PROG(sonde_cmd_exec, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	__u8 yes = 1;
@@ -29,7 +29,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 }
 
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_process_exit, struct task_struct *task)
+int BPF_PROG(sonde_cmd_exit, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 

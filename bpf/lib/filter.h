@@ -13,6 +13,7 @@
 #include "cgroup.h"
 #include "comm.h"
 #include "knobs.h"
+#include "map.h"
 
 static const bool tasks_are_typed; /* in programs of tp_btf */
 
@@ -22,7 +23,7 @@ struct { /* the tgids or tids requested */
 	__uint(max_entries, 65536);
 	__type(key, __u32);
 	__type(value, __u8);
-} targets SEC(".maps");
+} targets MAP("sonde_targets");
 
 static __always_inline bool is_target(__u32 tgid, __u32 tid)
 {

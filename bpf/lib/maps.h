@@ -10,6 +10,7 @@
 #include "../abi/unwind.h"
 #include "../compat/kernel.h"
 #include "knobs.h"
+#include "map.h"
 
 struct chunk { /* SONDE_CHUNK_WORDS words; user space writes them through a mapping of the memory */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -24,7 +25,7 @@ struct {
 	__uint(max_entries, SONDE_MAX_CHUNKS);
 	__uint(key_size, sizeof(__u32));
 	__array(values, struct chunk);
-} chunks SEC(".maps");
+} chunks MAP("sonde_chunks");
 
 struct { /* rule number -> rule */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -32,7 +33,7 @@ struct { /* rule number -> rule */
 	__uint(max_entries, 1); /* set by the loader */
 	__type(key, __u32);
 	__type(value, struct sonde_rule);
-} rules SEC(".maps");
+} rules MAP("sonde_rules");
 
 struct { /* tgid -> position of its struct sonde_process */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -40,7 +41,7 @@ struct { /* tgid -> position of its struct sonde_process */
 	__uint(max_entries, 65536);
 	__type(key, __u32);
 	__type(value, __u32);
-} processes SEC(".maps");
+} processes MAP("sonde_processes");
 
 struct { /* grows with each change of the tables of processes: while it is the same, they are unchanged. 0: no change yet */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -48,33 +49,33 @@ struct { /* grows with each change of the tables of processes: while it is the s
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
-} table_generation SEC(".maps");
+} table_generation MAP("sonde_table_gen");
 
 struct { /* the number of the recording's window: user space increments it */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
-} window_nr SEC(".maps");
+} window_nr MAP("sonde_window");
 
 struct { /* sonde_sent_key of the hashes of the stacks that were sent -> SONDE_STACK_* */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by the loader: --stack-storage-size */
 	__type(key, __u64);
 	__type(value, __u8);
-} stacks SEC(".maps");
+} stacks MAP("sonde_stacks");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096); /* set by the loader */
-} ring SEC(".maps");
+} ring MAP("sonde_ring");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_counters);
-} counters SEC(".maps");
+} counters MAP("sonde_counters");
 
 /* For counts that several triggers share: one trigger may interrupt another's addition. (Always adds 1: compilers turn an atomic addition
  * of 0 into another instruction, which Linux 5.10 does not have.) */
@@ -88,7 +89,7 @@ struct { /* tgid -> when it was forked or last replaced its program: what was kn
 	__uint(max_entries, 8192); /* more than start between two readings of the side-band */
 	__type(key, __u32);
 	__type(value, __u64);
-} start_times SEC(".maps");
+} start_times MAP("sonde_starts");
 
 struct walk;
 

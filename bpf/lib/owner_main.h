@@ -4,18 +4,20 @@
  * number of times. A file that includes this defines first:
  *
  *   RUNTIME_KIND     its enum sonde_runtime
+ *   RUNTIME_PROGRAM  the name of its program
  *   RUNTIME_STRUCT   what is known of a process
  *   RUNTIME_FRAME    its step (docs/internals/adding-a-runtime.md) */
 #pragma once
 #include "runtime_program.h"
 #include "stack.h"
+#include "map.h"
 
 struct { /* by tgid */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, RUNTIME_MAX_PROCESSES);
 	__type(key, __u32);
 	__type(value, RUNTIME_STRUCT);
-} runtime_processes SEC(".maps");
+} runtime_processes MAP("sonde_rt_procs");
 _Static_assert(sizeof(RUNTIME_STRUCT) <= sizeof(union sonde_runtime_known), "no room");
 
 /* From the current frame, in the runtime's code, to its caller. */
@@ -38,7 +40,7 @@ static __always_inline int walk_turn(struct scratch *s)
 #include "walk_loop.h"
 
 SEC("perf_event")
-int walk_runtime(struct bpf_perf_event_data *ctx)
+int RUNTIME_PROGRAM(struct bpf_perf_event_data *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, zero = 0;
 	struct scratch *s = scratch_of_run(ctx);

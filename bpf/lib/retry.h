@@ -10,6 +10,7 @@
 #include "maps.h"
 #include "../walk/unwind.h"
 #include "user_regs.h"
+#include "map.h"
 
 #define RETRIES 64     /* at a time; a power of two */
 #define RETRY_PAGES 5  /* each may have to be read from a disk */
@@ -33,7 +34,7 @@ struct {
 	__uint(max_entries, RETRIES);
 	__type(key, __u32);
 	__type(value, struct retry);
-} retries SEC(".maps");
+} retries MAP("sonde_retries");
 
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map__map,
 					      int (*callback)(struct bpf_map *map, void *key, void *value), void *aux__prog) __ksym __weak;

@@ -2,17 +2,18 @@
 /* The maps that bpf/runq.bpf.c and bpf/runqslower.bpf.c share. */
 #pragma once
 #include "../abi/runq.h"
+#include "map.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_runq_counters);
-} runq_counters SEC(".maps");
+} runq_counters MAP("sonde_runq_stat");
 
 struct { /* with `stacks`: the wait that is passed to bpf/runqslower.bpf.c */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sonde_runqslower_record);
-} slow SEC(".maps");
+} slow MAP("sonde_slow_wait");

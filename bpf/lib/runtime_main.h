@@ -3,6 +3,7 @@
  * first:
  *
  *   RUNTIME_KIND                  its enum sonde_runtime
+ *   RUNTIME_PROGRAM               the name of its program
  *   RUNTIME_STRUCT                what is known of a process
  *   RUNTIME_ENTER, RUNTIME_STEP   its steps (docs/internals/adding-a-runtime.md)
  *   RUNTIME_LOOPS(known)          the ranges for entries that are paired by counting, or 0
@@ -12,6 +13,7 @@
 #pragma once
 #include "runtime_program.h"
 #include "../walk/walk_clock.h"
+#include "map.h"
 
 #ifndef RUNTIME_PAIRING
 #define RUNTIME_PAIRING RUNTIME_PAIR_ALL
@@ -28,7 +30,7 @@ struct { /* by tgid */
 	__uint(max_entries, RUNTIME_MAX_PROCESSES);
 	__type(key, __u32);
 	__type(value, RUNTIME_STRUCT);
-} runtime_processes SEC(".maps");
+} runtime_processes MAP("sonde_rt_procs");
 _Static_assert(sizeof(RUNTIME_STRUCT) <= sizeof(union sonde_runtime_known), "no room");
 
 static __always_inline const RUNTIME_STRUCT *known_of(const struct scratch *s)
@@ -100,7 +102,7 @@ struct { /* hashes of process, code, cookie and window of what was copied */
 	__uint(max_entries, 16384);
 	__type(key, __u64);
 	__type(value, __u8);
-} copied SEC(".maps");
+} copied MAP("sonde_copied");
 
 /* Copies and sends the code of one frame. Returns 1 if it was sent. */
 WALK_FUNCTION int copy_code(__u32 slot, __u32 number)
@@ -152,7 +154,7 @@ WALK_FUNCTION int copy_codes(__u32 slot)
 #endif
 
 SEC("perf_event")
-int walk_runtime(struct bpf_perf_event_data *ctx)
+int RUNTIME_PROGRAM(struct bpf_perf_event_data *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct scratch *s = scratch_of_run(ctx);

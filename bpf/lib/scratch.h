@@ -8,6 +8,7 @@
 #include "maps.h"
 #include "../runtimes/runtime.h"
 #include "../walk/unwind.h"
+#include "map.h"
 
 #define SCRATCH_MAX_LEVELS 8
 
@@ -43,7 +44,7 @@ struct {
 	__uint(max_entries, 1); /* set by the loader: for each possible CPU 1 + cfg.more_levels */
 	__type(key, __u32);
 	__type(value, struct scratch);
-} scratches SEC(".maps");
+} scratches MAP("sonde_scratch");
 
 /* Reads user memory and counts the reads, for the clock (walk/walk_clock.h). */
 static __always_inline long read_user(struct walk *w, void *to, __u32 size, __u64 from)

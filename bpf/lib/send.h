@@ -4,6 +4,7 @@
 #pragma once
 #include "maps.h"
 #include "scratch.h"
+#include "map.h"
 
 #define WINDOW_NS 100000000u /* the time that the limits below are for */
 #define DEFERRED_MAX 64           /* deferred records per CPU: 10 MiB a second */
@@ -15,7 +16,7 @@ struct { /* the runtimes' programs, by enum sonde_runtime, loaded when first nee
 	__uint(max_entries, SONDE_RUNTIME_COUNT);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
-} runtime_programs SEC(".maps");
+} runtime_programs MAP("sonde_rt_progs");
 
 static __always_inline __u64 wake_flag(void)
 {

@@ -20,6 +20,7 @@
 #include "scratch.h"
 #include "send.h"
 #include "task_state.h"
+#include "map.h"
 
 enum thread_is {
 	THREAD_UNKNOWN,  /* no switch of it was seen yet */
@@ -60,14 +61,14 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct thread);
-} threads SEC(".maps");
+} threads MAP("sonde_threads");
 
 struct { /* with `wake` or `events`: of the thread's stacks when it wakes others up */
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct cache);
-} waker_caches SEC(".maps");
+} waker_caches MAP("sonde_wake_memo");
 
 static __always_inline struct thread *thread_of(struct task_struct *task)
 {

@@ -6,13 +6,14 @@
 #include <bpf/bpf_helpers.h>
 
 #include "../abi/wait.h"
+#include "map.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, SONDE_WAIT_COUNTERS);
 	__type(key, __u32);
 	__type(value, struct sonde_wait_counters);
-} wait_counters SEC(".maps");
+} wait_counters MAP("sonde_wait_stat");
 
 static __always_inline struct sonde_wait_counters *wait_count(void)
 {

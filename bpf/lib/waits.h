@@ -13,6 +13,7 @@
 #include "knobs.h"
 #include "wait_counters.h"
 #include "log2.h"
+#include "map.h"
 
 /* Two of each: the programs add to the one that limits.turn selects, while user space takes the other away. */
 struct sum_map {
@@ -21,7 +22,7 @@ struct sum_map {
 	__uint(max_entries, 1); /* set by the loader */
 	__type(key, struct sonde_wait_key);
 	__type(value, struct sonde_wait_sum);
-} sums SEC(".maps"), odd_sums SEC(".maps");
+} sums MAP("sonde_sums"), odd_sums MAP("sonde_odd_sums");
 
 struct slot_map { /* with --hist */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -29,7 +30,7 @@ struct slot_map { /* with --hist */
 	__uint(max_entries, 1); /* set by the loader */
 	__type(key, struct sonde_wait_slot);
 	__type(value, __u64);
-} slots SEC(".maps"), odd_slots SEC(".maps");
+} slots MAP("sonde_slots"), odd_slots MAP("sonde_odd_slots");
 
 /* Working memory for what is added: the stack has no room for it. */
 struct making {
@@ -43,7 +44,7 @@ struct { /* one per CPU */
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct making);
-} makings SEC(".maps");
+} makings MAP("sonde_making");
 
 static __always_inline struct making *making(void)
 {

@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "knobs.h"
+#include "map.h"
 
 #define WAKE_AGAIN_NS 1000000u
 
@@ -15,7 +16,7 @@ struct { /* when this CPU has last woken it */
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
-} woken SEC(".maps");
+} woken MAP("sonde_ring_wake");
 
 static __always_inline __u64 wake_flag(void *ring, __u64 now_ns)
 {

@@ -31,7 +31,7 @@ struct {
 	__uint(max_entries, 1 << BEAM_CACHE_SHIFT);
 	__type(key, __u32);
 	__type(value, struct beam_cached);
-} beam_cache SEC(".maps");
+} beam_cache MAP("sonde_beam_code");
 
 static __always_inline struct beam_cached *beam_cached(__u64 pc)
 {

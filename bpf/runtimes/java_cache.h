@@ -23,7 +23,7 @@ struct {
 	__uint(max_entries, JAVA_CACHE_ENTRIES);
 	__type(key, __u32);
 	__type(value, struct java_cached);
-} java_cache SEC(".maps");
+} java_cache MAP("sonde_java_code");
 
 static __always_inline struct java_cached *java_cached(struct runtime_walk *r, __u64 pc)
 {

@@ -22,7 +22,7 @@ struct {
 	__uint(max_entries, V8_CACHE_ENTRIES);
 	__type(key, __u32);
 	__type(value, struct v8_cached);
-} v8_cache SEC(".maps");
+} v8_cache MAP("sonde_v8_code");
 
 static __always_inline struct v8_cached *v8_cached(struct runtime_walk *r, __u64 pc)
 {

@@ -27,8 +27,8 @@ static int set_up(const struct event_programs *programs, const struct sampler *s
 	const struct trigger *trigger = &programs->trigger;
 	struct event_bpf *skeleton = programs->skeleton;
 	bool is_usdt = trigger->kind == TRIGGER_USDT;
-	int err = trigger_set_program(trigger, skeleton->progs.on_event, diag)
-		      ?: trigger_set_program(trigger, skeleton->progs.on_event_end, diag);
+	int err = trigger_set_program(trigger, skeleton->progs.sonde_event, diag)
+		      ?: trigger_set_program(trigger, skeleton->progs.sonde_event_end, diag);
 
 	if (err)
 		return err;
@@ -43,7 +43,8 @@ static int set_up(const struct event_programs *programs, const struct sampler *s
 	if (options->probe)
 		memcpy((void *)&skeleton->rodata->probe_cfg, options->probe, sizeof(*options->probe));
 	err = share_maps(skeleton->obj, sampler_object(sampler), SHARE_NO_MORE) ?:
-		bpf_map__set_max_entries(skeleton->maps.hit_values, options->probe ? bpf_map__max_entries(skeleton->maps.scratches) : 1) ?:
+		bpf_map__set_max_entries(skeleton->maps.sonde_values,
+					 options->probe ? bpf_map__max_entries(skeleton->maps.sonde_scratch) : 1) ?:
 		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_specs, is_usdt) ?:
 		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_ip_to_spec_id, is_usdt);
 	return err ? diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err)) : 0;
@@ -66,7 +67,7 @@ static int load(struct event_programs *programs, struct sampler *sampler, const 
 				  programs->trigger.name);
 	if (err)
 		return load_failed(err, can_make_maps, "5.10", diag);
-	err = sampler_add_trigger(sampler, programs->skeleton->obj, &programs->trigger, programs->skeleton->progs.on_event_end);
+	err = sampler_add_trigger(sampler, programs->skeleton->obj, &programs->trigger, programs->skeleton->progs.sonde_event_end);
 	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
 }
 
@@ -103,7 +104,7 @@ void event_programs_free(struct event_programs *programs)
 
 int event_programs_start(struct event_programs *programs, struct diag *diag)
 {
-	return trigger_attach(&programs->trigger, programs->skeleton->progs.on_event, diag, &programs->link);
+	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_event, diag, &programs->link);
 }
 
 void event_programs_stop(struct event_programs *programs)
@@ -114,11 +115,11 @@ void event_programs_stop(struct event_programs *programs)
 
 void event_programs_counters(const struct event_programs *programs, struct sonde_event_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.event_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
+	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.sonde_events), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
 		     sizeof(*ret_counters) / sizeof(uint64_t));
 }
 
 uint64_t event_programs_nr_left_out(const struct event_programs *programs)
 {
-	return program_nr_misses(programs->skeleton->progs.on_event);
+	return program_nr_misses(programs->skeleton->progs.sonde_event);
 }

@@ -15,7 +15,7 @@
 
 static bool can_make_map(uint32_t nr_pages)
 {
-	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), 4096, nr_pages, NULL);
+	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_try", sizeof(uint32_t), 4096, nr_pages, NULL);
 
 	return fd >= 0;
 }

@@ -50,26 +50,26 @@ static int choose(struct runq_programs *programs, const struct runq_programs_opt
 	struct runq_bpf *skeleton = programs->skeleton;
 	bool waits = options->what == RUNQ_WAITS;
 
-	bpf_program__set_autoload(skeleton->progs.on_wait_end, waits);
-	bpf_program__set_autoload(skeleton->progs.on_wakeup, waits);
-	bpf_program__set_autoload(skeleton->progs.on_wakeup_new, waits);
-	bpf_program__set_autoload(skeleton->progs.on_birth, waits);
-	bpf_program__set_autoload(skeleton->progs.on_thread, waits);
-	bpf_program__set_autoattach(skeleton->progs.on_thread, false);
-	bpf_program__set_autoload(skeleton->progs.on_stay_end, options->what == RUNQ_STAYS);
-	bpf_program__set_autoload(skeleton->progs.on_length, options->what == RUNQ_LENGTHS);
-	bpf_program__set_autoattach(skeleton->progs.on_length, false); /* attached to the events when they are opened */
+	bpf_program__set_autoload(skeleton->progs.sonde_wait_end, waits);
+	bpf_program__set_autoload(skeleton->progs.sonde_wakeup, waits);
+	bpf_program__set_autoload(skeleton->progs.sonde_wake_new, waits);
+	bpf_program__set_autoload(skeleton->progs.sonde_birth, waits);
+	bpf_program__set_autoload(skeleton->progs.sonde_thread, waits);
+	bpf_program__set_autoattach(skeleton->progs.sonde_thread, false);
+	bpf_program__set_autoload(skeleton->progs.sonde_stay_end, options->what == RUNQ_STAYS);
+	bpf_program__set_autoload(skeleton->progs.sonde_length, options->what == RUNQ_LENGTHS);
+	bpf_program__set_autoattach(skeleton->progs.sonde_length, false); /* attached to the events when they are opened */
 	memcpy((void *)&skeleton->rodata->cfg, &options->config, sizeof(options->config));
 	skeleton->rodata->cfg.version = SONDE_ABI_VERSION;
 	skeleton->rodata->cfg.ring_wake_bytes = RING_BYTES / 2;
 	memcpy((void *)&skeleton->rodata->runq_cfg, &options->runq, sizeof(options->runq));
 	skeleton->bss->own_tgid = (uint32_t)getpid();
 	skeleton->rodata->own_since_ns = options->own_since_ns;
-	return bpf_map__set_autocreate(skeleton->maps.threads, waits) ?:
-		bpf_map__set_autocreate(skeleton->maps.slow, options->runq.stacks) ?:
-		bpf_map__set_autocreate(skeleton->maps.runqslower_programs, options->runq.stacks) ?:
-		bpf_map__set_autocreate(skeleton->maps.waits, !options->runq.stacks) ?:
-		bpf_map__set_max_entries(skeleton->maps.waits, RING_BYTES);
+	return bpf_map__set_autocreate(skeleton->maps.sonde_threads, waits) ?:
+		bpf_map__set_autocreate(skeleton->maps.sonde_slow_wait, options->runq.stacks) ?:
+		bpf_map__set_autocreate(skeleton->maps.sonde_slow_prog, options->runq.stacks) ?:
+		bpf_map__set_autocreate(skeleton->maps.sonde_waits, !options->runq.stacks) ?:
+		bpf_map__set_max_entries(skeleton->maps.sonde_waits, RING_BYTES);
 }
 
 static bool has_type(const struct btf *btf, const char *name, const char *member)
@@ -100,7 +100,7 @@ static const char *what_is_missing(void)
 
 static int new_keyed(void)
 {
-	return bpf_map_create(BPF_MAP_TYPE_HASH, "keyed", sizeof(struct sonde_runq_key), sizeof(struct sonde_runq_histogram),
+	return bpf_map_create(BPF_MAP_TYPE_HASH, "sonde_runq_keys", sizeof(struct sonde_runq_key), sizeof(struct sonde_runq_histogram),
 			      SONDE_RUNQ_MAX_KEYS, NULL);
 }
 
@@ -109,7 +109,7 @@ static int use_keyed(struct runq_programs *programs, int fd)
 {
 	uint32_t zero = 0;
 
-	return bpf_map_update_elem(bpf_map__fd(programs->skeleton->maps.by_key), &zero, &fd, BPF_ANY);
+	return bpf_map_update_elem(bpf_map__fd(programs->skeleton->maps.sonde_by_key), &zero, &fd, BPF_ANY);
 }
 
 static int load(struct runq_programs *programs, const struct runq_programs_options *options, struct diag *diag)
@@ -142,22 +142,22 @@ static int load_runqslower(struct runq_programs *programs, struct sampler *sampl
 	if (!programs->runqslower)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
 	memcpy((void *)&programs->runqslower->rodata->cfg, sampler_config(sampler), sizeof(programs->runqslower->rodata->cfg));
-	bpf_program__set_autoattach(programs->runqslower->progs.on_runqslower, false); /* tail-called by the program that counts waits */
-	bpf_program__set_autoattach(programs->runqslower->progs.on_runqslower_end, false);
+	bpf_program__set_autoattach(programs->runqslower->progs.sonde_slow, false); /* tail-called by the program that counts waits */
+	bpf_program__set_autoattach(programs->runqslower->progs.sonde_slow_end, false);
 	err = share_maps(programs->runqslower->obj, sampler_object(sampler), SHARE_NO_MORE) ?:
 		share_maps(programs->runqslower->obj, programs->skeleton->obj, SHARE_NO_MORE) ?:
 		runqslower_bpf__load(programs->runqslower) ?:
-		sampler_add_trigger(sampler, programs->runqslower->obj, &trigger, programs->runqslower->progs.on_runqslower_end);
+		sampler_add_trigger(sampler, programs->runqslower->obj, &trigger, programs->runqslower->progs.sonde_slow_end);
 	if (err)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the programs that take stacks (%s)", strerror(-err));
-	fd = bpf_program__fd(programs->runqslower->progs.on_runqslower);
-	err = bpf_map_update_elem(bpf_map__fd(programs->skeleton->maps.runqslower_programs), &zero, &fd, BPF_ANY);
+	fd = bpf_program__fd(programs->runqslower->progs.sonde_slow);
+	err = bpf_map_update_elem(bpf_map__fd(programs->skeleton->maps.sonde_slow_prog), &zero, &fd, BPF_ANY);
 	return err ? diag_errno(diag, -err, "cannot set up the programs that take stacks: %s", strerror(-err)) : 0;
 }
 
 static int set_up(struct runq_programs *programs, const struct runq_programs_options *options, struct diag *diag)
 {
-	int err = target_map_fill(programs->skeleton->maps.targets, options->targets, options->nr_targets, diag);
+	int err = target_map_fill(programs->skeleton->maps.sonde_targets, options->targets, options->nr_targets, diag);
 
 	if (err)
 		return err;
@@ -170,7 +170,7 @@ static int set_up(struct runq_programs *programs, const struct runq_programs_opt
 		return 0;
 	if (options->runq.stacks)
 		return load_runqslower(programs, options->sampler, diag);
-	programs->ring = ring_buffer__new(bpf_map__fd(programs->skeleton->maps.waits), on_wait, programs, NULL);
+	programs->ring = ring_buffer__new(bpf_map__fd(programs->skeleton->maps.sonde_waits), on_wait, programs, NULL);
 	return programs->ring ? 0 : diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));
 }
 
@@ -229,7 +229,7 @@ static int start_ticks(struct runq_programs *programs, struct diag *diag)
 			  .sample_freq = programs->freq_hz },
 		.name = "cpu-clock",
 		.cpu = CPU_EVENTS_ALL,
-		.program_fd = bpf_program__fd(programs->skeleton->progs.on_length),
+		.program_fd = bpf_program__fd(programs->skeleton->progs.sonde_length),
 		.period = NS_PER_S / programs->freq_hz,
 		.is_clock = true,
 	};
@@ -247,7 +247,7 @@ int runq_programs_start(struct runq_programs *programs, struct diag *diag)
 	err = runq_bpf__attach(programs->skeleton);
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the scheduler: %s", strerror(-err));
-	return programs->what == RUNQ_WAITS ? map_each_thread(programs->skeleton->progs.on_thread, 0, NULL, NULL, diag) : 0;
+	return programs->what == RUNQ_WAITS ? map_each_thread(programs->skeleton->progs.sonde_thread, 0, NULL, NULL, diag) : 0;
 }
 
 int runq_programs_follow_cpus(struct runq_programs *programs, const struct cpus *online, struct diag *diag)
@@ -319,7 +319,7 @@ static int take_whole(struct runq_programs *programs, uint32_t which, const stru
 	CLEANUP(freep) struct sonde_runq_histogram *of_cpus = calloc(programs->nr_possible_cpus, sizeof(*of_cpus));
 	struct sonde_runq_histogram all = { 0 };
 	bool any = false;
-	int err = of_cpus ? bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.histograms), &which, of_cpus) : -ENOMEM;
+	int err = of_cpus ? bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.sonde_hists), &which, of_cpus) : -ENOMEM;
 
 	for (uint32_t cpu = 0; !err && cpu < programs->nr_possible_cpus; cpu++) {
 		struct sonde_runq_histogram news = { 0 };
@@ -365,6 +365,6 @@ int runq_programs_wake_fd(const struct runq_programs *programs)
 
 void runq_programs_counters(const struct runq_programs *programs, struct sonde_runq_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.runq_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
+	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.sonde_runq_stat), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
 		     WORDS_OF(*ret_counters));
 }

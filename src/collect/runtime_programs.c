@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +69,7 @@ static int set_entry(const struct users *users, uint32_t entry, const struct bpf
 {
 	int fd = bpf_program__fd(program);
 
-	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(users->object, "runtime_programs"), &entry, &fd, BPF_ANY);
+	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(users->object, "sonde_rt_progs"), &entry, &fd, BPF_ANY);
 }
 
 int runtime_programs_add(struct runtime_programs *programs, const struct bpf_object *object, const struct trigger *trigger,
@@ -104,21 +105,31 @@ static int share_processes(const struct runtime_programs *programs, const struct
 {
 	if (users == programs->users)
 		return 0;
-	return bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "runtime_processes"), programs->kinds[kind].processes_fd);
+	return bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "sonde_rt_procs"), programs->kinds[kind].processes_fd);
+}
+
+/* The object has one program. */
+static struct bpf_object *open_object(enum sonde_runtime kind)
+{
+	char name[16];
+	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name);
+	size_t size = 0;
+	const void *bytes = objects[kind].bytes(&size);
+
+	snprintf(name, sizeof(name), "sonde_%.2s", objects[kind].name); /* the .rodata map's name begins with it */
+	return bpf_object__open_mem(bytes, size, &options);
 }
 
 static int load_for(const struct runtime_programs *programs, struct users *users, enum sonde_runtime kind)
 {
 	HOLD_SIGNALS();
-	size_t size = 0;
-	const void *bytes = objects[kind].bytes(&size);
-	struct bpf_object *object = bpf_object__open_mem(bytes, size, NULL);
+	struct bpf_object *object = open_object(kind);
 	struct bpf_program *program;
 	int err;
 
 	if (!object)
 		return -errno;
-	program = bpf_object__find_program_by_name(object, "walk_runtime");
+	program = bpf_object__next_program(object, NULL);
 	err = trigger_set_program(&users->trigger, program, NULL) ?: set_knobs(programs, object) ?:
 		share_maps(object, users->object, SHARE_TRIGGER) ?: share_processes(programs, users, kind, object) ?:
 		bpf_object__load(object);
@@ -138,11 +149,11 @@ static int load(struct runtime_programs *programs, enum sonde_runtime kind)
 		err = load_for(programs, &programs->users[i], kind);
 		if (!err && !i)
 			programs->kinds[kind].processes_fd =
-			    bpf_object__find_map_fd_by_name(programs->users[i].programs[kind], "runtime_processes");
+			    bpf_object__find_map_fd_by_name(programs->users[i].programs[kind], "sonde_rt_procs");
 	}
 	for (uint32_t i = 0; !err && i < programs->nr_users; i++)
 		err = set_entry(&programs->users[i], kind,
-				bpf_object__find_program_by_name(programs->users[i].programs[kind], "walk_runtime"));
+				bpf_object__next_program(programs->users[i].programs[kind], NULL));
 	if (err)
 		unload(programs, kind);
 	return err;

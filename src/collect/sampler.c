@@ -56,7 +56,7 @@ static uint32_t ring_bytes(uint32_t nr_cpus)
 static bool may_use_allocating_map(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
-	CLEANUP(closep) int map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, NULL, sizeof(uint32_t), sizeof(uint32_t), 1, &options);
+	CLEANUP(closep) int map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "sonde_try", sizeof(uint32_t), sizeof(uint32_t), 1, &options);
 	const struct bpf_insn insns[] = {
 		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map_fd },
 		{ .code = 0 },
@@ -72,7 +72,7 @@ static bool may_use_allocating_map(void)
 
 static int preallocate(struct profile_bpf *skeleton)
 {
-	return bpf_map__set_map_flags(skeleton->maps.processes, 0) ?: bpf_map__set_map_flags(skeleton->maps.targets, 0);
+	return bpf_map__set_map_flags(skeleton->maps.sonde_processes, 0) ?: bpf_map__set_map_flags(skeleton->maps.sonde_targets, 0);
 }
 
 static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options *options, uint32_t nr_possible_cpus)
@@ -85,16 +85,16 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 		return -errno;
 	skeleton->rodata->cfg.version = SONDE_ABI_VERSION;
 	skeleton->rodata->cfg.ring_wake_bytes = bytes / 2;
-	bpf_program__set_autoload(skeleton->progs.on_exit, options->config.command_tgid);
-	bpf_program__set_autoload(skeleton->progs.on_sample, !options->no_ticks);
-	bpf_program__set_autoattach(skeleton->progs.on_sample, false); /* on_tick tail-calls it */
-	bpf_program__set_autoattach(skeleton->progs.on_tick, false); /* attached to the events when they are opened */
-	bpf_program__set_autoattach(skeleton->progs.on_tick_retry, false);
+	bpf_program__set_autoload(skeleton->progs.sonde_exit, options->config.command_tgid);
+	bpf_program__set_autoload(skeleton->progs.sonde_sample, !options->no_ticks);
+	bpf_program__set_autoattach(skeleton->progs.sonde_sample, false); /* sonde_tick tail-calls it */
+	bpf_program__set_autoattach(skeleton->progs.sonde_tick, false); /* attached to the events when they are opened */
+	bpf_program__set_autoattach(skeleton->progs.sonde_retry, false);
 	return (may_use_allocating_map() ? 0 : preallocate(skeleton)) ?:
-	       bpf_map__set_max_entries(skeleton->maps.ring, bytes) ?:
-	       bpf_map__set_max_entries(skeleton->maps.rules, SAMPLER_MAX_RULES) ?:
-	       bpf_map__set_max_entries(skeleton->maps.stacks, (uint32_t)options->stack_storage) ?:
-	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus * (1u + options->config.more_levels));
+	       bpf_map__set_max_entries(skeleton->maps.sonde_ring, bytes) ?:
+	       bpf_map__set_max_entries(skeleton->maps.sonde_rules, SAMPLER_MAX_RULES) ?:
+	       bpf_map__set_max_entries(skeleton->maps.sonde_stacks, (uint32_t)options->stack_storage) ?:
+	       bpf_map__set_max_entries(skeleton->maps.sonde_scratch, nr_possible_cpus * (1u + options->config.more_levels));
 }
 
 const struct sonde_config *sampler_config(const struct sampler *sampler)
@@ -126,7 +126,7 @@ static int on_record(void *arg, void *record, size_t size)
 /* Returns the tick program that this kernel can load. */
 static struct bpf_program *tick_program(const struct sampler *sampler)
 {
-	return sampler->retries ? sampler->skeleton->progs.on_tick_retry : sampler->skeleton->progs.on_tick;
+	return sampler->retries ? sampler->skeleton->progs.sonde_retry : sampler->skeleton->progs.sonde_tick;
 }
 
 static int load_programs(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
@@ -140,9 +140,9 @@ static int load_programs(struct sampler *sampler, const struct sampler_options *
 	err = set_sizes(sampler->skeleton, options, sampler->nr_possible_cpus);
 	if (err)
 		return diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err));
-	bpf_program__set_autoload(sampler->skeleton->progs.on_tick, !options->no_ticks && !sampler->retries);
-	bpf_program__set_autoload(sampler->skeleton->progs.on_tick_retry, !options->no_ticks && sampler->retries);
-	bpf_map__set_autocreate(sampler->skeleton->maps.retries, sampler->retries);
+	bpf_program__set_autoload(sampler->skeleton->progs.sonde_tick, !options->no_ticks && !sampler->retries);
+	bpf_program__set_autoload(sampler->skeleton->progs.sonde_retry, !options->no_ticks && sampler->retries);
+	bpf_map__set_autocreate(sampler->skeleton->maps.sonde_retries, sampler->retries);
 	err = profile_bpf__load(sampler->skeleton);
 	return err ? load_failed(err, can_make_maps, "5.10", diag) : 0;
 }
@@ -169,7 +169,7 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 	err = profile_bpf__attach(sampler->skeleton);
 	if (err)
 		return diag_errno(diag, EOPNOTSUPP, "cannot follow the processes: %s", strerror(-err));
-	sampler->ring = ring_buffer__new(bpf_map__fd(sampler->skeleton->maps.ring), on_record, sampler, NULL);
+	sampler->ring = ring_buffer__new(bpf_map__fd(sampler->skeleton->maps.sonde_ring), on_record, sampler, NULL);
 	if (!sampler->ring)
 		return diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));
 	sampler->runtimes = runtime_programs_new(sampler_config(sampler));
@@ -177,8 +177,9 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 		return -ENOMEM;
 	err = options->no_ticks ? 0
 				: runtime_programs_add(sampler->runtimes, sampler->skeleton->obj,
-						       &(struct trigger){ .kind = TRIGGER_PERF_EVENT }, sampler->skeleton->progs.on_sample);
-	return err ? err : target_map_fill(sampler->skeleton->maps.targets, options->targets, options->nr_targets, diag);
+						       &(struct trigger){ .kind = TRIGGER_PERF_EVENT },
+						       sampler->skeleton->progs.sonde_sample);
+	return err ? err : target_map_fill(sampler->skeleton->maps.sonde_targets, options->targets, options->nr_targets, diag);
 }
 
 static void sampler_freep(struct sampler **sampler)
@@ -272,7 +273,7 @@ void sampler_settle(struct sampler *sampler, uint64_t hash)
 
 	sampler->nr_payloads++;
 	/* if there is no room, it is sent as a deferred stack again */
-	bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.stacks), &key, &settled, BPF_ANY);
+	bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.sonde_stacks), &key, &settled, BPF_ANY);
 }
 
 int sampler_next_window(struct sampler *sampler)
@@ -281,7 +282,7 @@ int sampler_next_window(struct sampler *sampler)
 	int err;
 
 	sampler->window++;
-	err = bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.window_nr), &zero, &sampler->window, BPF_ANY);
+	err = bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.sonde_window), &zero, &sampler->window, BPF_ANY);
 	return err ? err : sampler_renew_payloads(sampler);
 }
 
@@ -295,7 +296,7 @@ int sampler_renew_payloads(struct sampler *sampler)
 	if (sampler->nr_payloads < sampler->max_payloads / 2)
 		return 0;
 	sampler->nr_payloads = 0;
-	return map_take(bpf_map__fd(sampler->skeleton->maps.stacks), sizeof(uint64_t), sizeof(uint8_t), forget, NULL);
+	return map_take(bpf_map__fd(sampler->skeleton->maps.sonde_stacks), sizeof(uint64_t), sizeof(uint8_t), forget, NULL);
 }
 
 int sampler_wake_fd(const struct sampler *sampler)
@@ -306,10 +307,10 @@ int sampler_wake_fd(const struct sampler *sampler)
 struct sampler_fds sampler_fds(const struct sampler *sampler)
 {
 	return (struct sampler_fds){
-		.chunks = bpf_map__fd(sampler->skeleton->maps.chunks),
-		.rules = bpf_map__fd(sampler->skeleton->maps.rules),
-		.processes = bpf_map__fd(sampler->skeleton->maps.processes),
-		.table_generation = bpf_map__fd(sampler->skeleton->maps.table_generation),
+		.chunks = bpf_map__fd(sampler->skeleton->maps.sonde_chunks),
+		.rules = bpf_map__fd(sampler->skeleton->maps.sonde_rules),
+		.processes = bpf_map__fd(sampler->skeleton->maps.sonde_processes),
+		.table_generation = bpf_map__fd(sampler->skeleton->maps.sonde_table_gen),
 	};
 }
 
@@ -320,7 +321,7 @@ uint32_t sampler_nr_cpus(const struct sampler *sampler)
 
 void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(sampler->skeleton->maps.counters), 0, sampler->nr_possible_cpus, (uint64_t *)ret_counters,
+	map_sum_cpus(bpf_map__fd(sampler->skeleton->maps.sonde_counters), 0, sampler->nr_possible_cpus, (uint64_t *)ret_counters,
 		     sizeof(*ret_counters) / sizeof(uint64_t));
 }
 

@@ -54,12 +54,12 @@ static int has_prev_state(void)
 /* Where the sampler's maps are preallocated, this kernel needs ours to be, too. */
 static int preallocate(const struct sampler *sampler, struct sched_bpf *skeleton)
 {
-	const struct bpf_map *processes = bpf_object__find_map_by_name(sampler_object(sampler), "processes");
+	const struct bpf_map *processes = bpf_object__find_map_by_name(sampler_object(sampler), "sonde_processes");
 
 	if (bpf_map__map_flags(processes) & BPF_F_NO_PREALLOC)
 		return 0;
-	return bpf_map__set_map_flags(skeleton->maps.sums, 0) ?: bpf_map__set_map_flags(skeleton->maps.odd_sums, 0) ?:
-	       bpf_map__set_map_flags(skeleton->maps.slots, 0) ?: bpf_map__set_map_flags(skeleton->maps.odd_slots, 0);
+	return bpf_map__set_map_flags(skeleton->maps.sonde_sums, 0) ?: bpf_map__set_map_flags(skeleton->maps.sonde_odd_sums, 0) ?:
+	       bpf_map__set_map_flags(skeleton->maps.sonde_slots, 0) ?: bpf_map__set_map_flags(skeleton->maps.sonde_odd_slots, 0);
 }
 
 static int set_sizes(const struct sched_programs *programs, const struct sched_options *options, int has_state)
@@ -71,13 +71,15 @@ static int set_sizes(const struct sched_programs *programs, const struct sched_o
 	memcpy((void *)&skeleton->rodata->cfg, config, sizeof(*config));
 	skeleton->rodata->cfg.has_prev_state = has_state;
 	skeleton->data->limits.min_off_ns = config->min_off_ns;
-	bpf_program__set_autoload(skeleton->progs.on_command, config->command_tgid);
-	bpf_program__set_autoattach(skeleton->progs.on_switched, false); /* on_switch tail-calls it */
-	bpf_program__set_autoattach(skeleton->progs.list_threads, false);
-	bpf_program__set_autoattach(skeleton->progs.cut_threads, false);
+	bpf_program__set_autoload(skeleton->progs.sonde_command, config->command_tgid);
+	bpf_program__set_autoattach(skeleton->progs.sonde_switched, false); /* sonde_switch tail-calls it */
+	bpf_program__set_autoattach(skeleton->progs.sonde_list, false);
+	bpf_program__set_autoattach(skeleton->progs.sonde_cut, false);
 	return share_maps(skeleton->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: preallocate(programs->sampler, skeleton) ?:
-	       bpf_map__set_max_entries(skeleton->maps.sums, max_sums) ?: bpf_map__set_max_entries(skeleton->maps.odd_sums, max_sums) ?:
-	       bpf_map__set_max_entries(skeleton->maps.slots, max_slots) ?: bpf_map__set_max_entries(skeleton->maps.odd_slots, max_slots);
+	       bpf_map__set_max_entries(skeleton->maps.sonde_sums, max_sums) ?:
+	       bpf_map__set_max_entries(skeleton->maps.sonde_odd_sums, max_sums) ?:
+	       bpf_map__set_max_entries(skeleton->maps.sonde_slots, max_slots) ?:
+	       bpf_map__set_max_entries(skeleton->maps.sonde_odd_slots, max_slots);
 }
 
 static int load(struct sched_programs *programs, const struct sched_options *options, struct diag *diag)
@@ -98,7 +100,8 @@ static int load(struct sched_programs *programs, const struct sched_options *opt
 		return load_failed(err, can_make_maps, OLDEST_KERNEL, diag);
 	err =
 	    sampler_add_trigger(programs->sampler, programs->skeleton->obj,
-				&(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_switch" }, programs->skeleton->progs.on_switched);
+				&(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_switch" },
+				programs->skeleton->progs.sonde_switched);
 	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
 }
 
@@ -115,10 +118,10 @@ static int load_waking(struct sched_programs *programs, struct diag *diag)
 	if (!programs->waking)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
 	memcpy((void *)&programs->waking->rodata->cfg, config, sizeof(*config));
-	bpf_program__set_autoattach(programs->waking->progs.on_woken, false); /* on_waking tail-calls it */
+	bpf_program__set_autoattach(programs->waking->progs.sonde_woken, false); /* sonde_waking tail-calls it */
 	err = share_maps(programs->waking->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?:
 		share_maps(programs->waking->obj, programs->skeleton->obj, SHARE_NO_MORE) ?: waking_bpf__load(programs->waking) ?:
-		sampler_add_trigger(programs->sampler, programs->waking->obj, &waking, programs->waking->progs.on_woken);
+		sampler_add_trigger(programs->sampler, programs->waking->obj, &waking, programs->waking->progs.sonde_woken);
 	return err ? load_failed(err, can_make_maps, OLDEST_KERNEL, diag) : 0;
 }
 
@@ -169,7 +172,7 @@ int sched_programs_start(struct sched_programs *programs, struct diag *diag, uin
 		err = waking_bpf__attach(programs->waking);
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the scheduler: %s", strerror(-err));
-	err = map_each_thread(programs->skeleton->progs.list_threads, 0, NULL, NULL, diag);
+	err = map_each_thread(programs->skeleton->progs.sonde_list, 0, NULL, NULL, diag);
 	if (err)
 		return err;
 	*ret_start_ns = programs->skeleton->data->limits.start_ns = clock_ns();
@@ -185,7 +188,7 @@ static int take_piece(void *arg, const void *piece)
 
 static int cut(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag)
 {
-	return map_each_thread(programs->skeleton->progs.cut_threads, sizeof(struct sonde_wait_piece), take_piece, (void *)sink, diag);
+	return map_each_thread(programs->skeleton->progs.sonde_cut, sizeof(struct sonde_wait_piece), take_piece, (void *)sink, diag);
 }
 
 bool sched_programs_set_border(struct sched_programs *programs, uint64_t *border_ns)
@@ -246,8 +249,8 @@ int sched_programs_take(struct sched_programs *programs, const struct sched_sink
 {
 	const struct sched_bpf *skeleton = programs->skeleton;
 	bool was_odd = programs->skeleton->data->limits.turn++ & 1;
-	int sums_fd = bpf_map__fd(was_odd ? skeleton->maps.odd_sums : skeleton->maps.sums);
-	int slots_fd = bpf_map__fd(was_odd ? skeleton->maps.odd_slots : skeleton->maps.slots);
+	int sums_fd = bpf_map__fd(was_odd ? skeleton->maps.sonde_odd_sums : skeleton->maps.sonde_sums);
+	int slots_fd = bpf_map__fd(was_odd ? skeleton->maps.sonde_odd_slots : skeleton->maps.sonde_slots);
 	struct sonde_wait_counters counters;
 	int err;
 
@@ -273,7 +276,7 @@ void sched_programs_counters(const struct sched_programs *programs, struct sonde
 	struct sonde_wait_counters of_iterators;
 	const uint64_t *more = (const uint64_t *)&of_iterators;
 	uint64_t *words = (uint64_t *)ret_counters;
-	int fd = bpf_map__fd(programs->skeleton->maps.wait_counters);
+	int fd = bpf_map__fd(programs->skeleton->maps.sonde_wait_stat);
 
 	map_sum_cpus(fd, 0, programs->nr_possible_cpus, words, sizeof(*ret_counters) / sizeof(*words));
 	map_sum_cpus(fd, 1, programs->nr_possible_cpus, (uint64_t *)&of_iterators, sizeof(of_iterators) / sizeof(*more));

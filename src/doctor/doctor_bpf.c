@@ -54,15 +54,15 @@ static int make_map(enum bpf_map_type type)
 	CLEANUP(closep) int inner_fd = -1;
 
 	if (type == BPF_MAP_TYPE_RINGBUF)
-		return bpf_map_create(type, NULL, 0, 0, (uint32_t)sysconf(_SC_PAGESIZE), &options);
+		return bpf_map_create(type, "sonde_try", 0, 0, (uint32_t)sysconf(_SC_PAGESIZE), &options);
 	if (type == BPF_MAP_TYPE_ARRAY_OF_MAPS) {
-		inner_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 8, 1, NULL);
+		inner_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_try", 4, 8, 1, NULL);
 		if (inner_fd < 0)
 			return inner_fd;
 		options.inner_map_fd = (uint32_t)inner_fd;
-		return bpf_map_create(type, NULL, 4, 4, 1, &options);
+		return bpf_map_create(type, "sonde_try", 4, 4, 1, &options);
 	}
-	return bpf_map_create(type, NULL, 4, 8, 1, &options);
+	return bpf_map_create(type, "sonde_try", 4, 8, 1, &options);
 }
 
 void doctor_map(const struct doctor_check *check, struct doctor_finding *finding)
@@ -84,7 +84,7 @@ bool doctor_may_use_bpf(void)
 void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding)
 {
 	/* many elements: a single value may not be that large */
-	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 4096, check->number << 8, NULL);
+	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_try", 4, 4096, check->number << 8, NULL);
 	struct rlimit limit;
 
 	if (fd == -EPERM && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_max < (rlim_t)check->number << 20)

@@ -51,7 +51,7 @@ static int make_storage(void)
 	if (err)
 		return err;
 	options.btf_fd = (uint32_t)btf__fd(btf);
-	return bpf_map_create(BPF_MAP_TYPE_TASK_STORAGE, NULL, 4, 4, 0, &options);
+	return bpf_map_create(BPF_MAP_TYPE_TASK_STORAGE, "sonde_try", 4, 4, 0, &options);
 }
 
 /* Task storage was for security modules only before it was for tracing. So this loads a program that uses it. */

@@ -44,19 +44,19 @@ static int set_programs(struct alloc_bpf *skeleton, enum uprobe_way way, struct 
 	const struct trigger trigger = { .kind = trigger_of(way) };
 	bool is_session = way == UPROBE_SESSION;
 
-	bpf_program__set_autoload(skeleton->progs.on_alloc_session, is_session);
-	bpf_program__set_autoload(skeleton->progs.on_alloc_entry, !is_session);
-	bpf_program__set_autoload(skeleton->progs.on_alloc_return, !is_session);
-	return trigger_set_program(&trigger, skeleton->progs.on_alloc_count, diag)
-		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_session, diag)
-		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_entry, diag)
-		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_return, diag)
-		       ?: trigger_set_program(&trigger, skeleton->progs.on_alloc_stack, diag);
+	bpf_program__set_autoload(skeleton->progs.sonde_mem_both, is_session);
+	bpf_program__set_autoload(skeleton->progs.sonde_mem_entry, !is_session);
+	bpf_program__set_autoload(skeleton->progs.sonde_mem_end, !is_session);
+	return trigger_set_program(&trigger, skeleton->progs.sonde_mem_count, diag)
+		       ?: trigger_set_program(&trigger, skeleton->progs.sonde_mem_both, diag)
+		       ?: trigger_set_program(&trigger, skeleton->progs.sonde_mem_entry, diag)
+		       ?: trigger_set_program(&trigger, skeleton->progs.sonde_mem_end, diag)
+		       ?: trigger_set_program(&trigger, skeleton->progs.sonde_mem_stack, diag);
 }
 
 static int set_maps(const struct alloc_programs *programs, const struct alloc_options *options)
 {
-	struct bpf_map *blocks = programs->skeleton->maps.alloc_blocks, *sums = programs->skeleton->maps.alloc_sums;
+	struct bpf_map *blocks = programs->skeleton->maps.sonde_mem_block, *sums = programs->skeleton->maps.sonde_mem_sums;
 	int err = share_maps(programs->skeleton->obj, sampler_object(programs->sampler), SHARE_NO_MORE)
 			  ?: bpf_map__set_max_entries(blocks, options->max_blocks)
 			  ?: bpf_map__set_max_entries(sums, options->config.sums ? MAX_SUMS : 1);
@@ -69,7 +69,7 @@ static int set_maps(const struct alloc_programs *programs, const struct alloc_op
 
 static const struct bpf_program *entry_program(const struct alloc_programs *programs)
 {
-	return programs->way == UPROBE_SESSION ? programs->skeleton->progs.on_alloc_session : programs->skeleton->progs.on_alloc_entry;
+	return programs->way == UPROBE_SESSION ? programs->skeleton->progs.sonde_mem_both : programs->skeleton->progs.sonde_mem_entry;
 }
 
 static int load_as(struct alloc_programs *programs, enum uprobe_way way, const struct alloc_options *options, struct diag *diag)
@@ -103,7 +103,7 @@ static int load(struct alloc_programs *programs, const struct alloc_options *opt
 		return diag && diag->err ? err : load_failed(err, can_make_maps, "6.2", diag);
 	err = sampler_add_trigger(programs->sampler, programs->skeleton->obj,
 				  &(struct trigger){ .kind = trigger_of(programs->way) },
-				  programs->skeleton->progs.on_alloc_stack);
+				  programs->skeleton->progs.sonde_mem_stack);
 	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
 }
 
@@ -195,14 +195,14 @@ static int attach_apart(struct alloc_programs *programs, struct uprobe_points *p
 		offs[nr_returns] = probes[i].probe_off;
 		cookies[nr_returns++] = probes[i].call;
 	}
-	err = attach(programs, programs->skeleton->progs.on_alloc_return,
+	err = attach(programs, programs->skeleton->progs.sonde_mem_end,
 		     &(struct uprobe_points){ .path = points->path,
 					      .tgid = points->tgid,
 					      .offs = offs,
 					      .cookies = cookies,
 					      .nr = nr_returns,
 					      .returns = true });
-	return err ? err : attach(programs, programs->skeleton->progs.on_alloc_entry, points);
+	return err ? err : attach(programs, programs->skeleton->progs.sonde_mem_entry, points);
 }
 
 int alloc_programs_attach(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr,
@@ -216,7 +216,7 @@ int alloc_programs_attach(struct alloc_programs *programs, const char *path, uin
 		offs[points.nr] = probes[i].probe_off;
 		cookies[points.nr++] = probes[i].call;
 	}
-	err = programs->way == UPROBE_SESSION ? attach(programs, programs->skeleton->progs.on_alloc_session, &points)
+	err = programs->way == UPROBE_SESSION ? attach(programs, programs->skeleton->progs.sonde_mem_both, &points)
 					      : attach_apart(programs, &points, probes, points.nr);
 	if (err == -EPERM || err == -EACCES)
 		return diag_errno(diag, EPERM, "no permission for uprobes: root, or CAP_BPF and CAP_PERFMON, may");
@@ -242,7 +242,7 @@ int alloc_programs_count(struct alloc_programs *programs, const char *path, uint
 		offs[points.nr] = probes[i].probe_off;
 		cookies[points.nr++] = probes[i].call;
 	}
-	return attach(programs, programs->skeleton->progs.on_alloc_count, &points);
+	return attach(programs, programs->skeleton->progs.sonde_mem_count, &points);
 }
 
 /* Nothing else is attached while calls are counted. */
@@ -262,7 +262,7 @@ uint64_t alloc_programs_nr_calls(const struct alloc_programs *programs)
 /* The field is cleared by a plain update of the whole value: the count that is lost meanwhile, if any, only allows one more. */
 bool alloc_programs_take_hold(const struct alloc_programs *programs)
 {
-	int map_fd = bpf_map__fd(programs->skeleton->maps.alloc_hold);
+	int map_fd = bpf_map__fd(programs->skeleton->maps.sonde_mem_hold);
 	struct sonde_alloc_hold hold = { 0 };
 	uint32_t zero = 0;
 
@@ -298,7 +298,7 @@ int alloc_programs_read(const struct alloc_programs *programs, alloc_block_fn fn
 {
 	struct reading reading = { .block = fn, .arg = arg };
 
-	return map_read(bpf_map__fd(programs->skeleton->maps.alloc_blocks), sizeof(struct sonde_alloc_key),
+	return map_read(bpf_map__fd(programs->skeleton->maps.sonde_mem_block), sizeof(struct sonde_alloc_key),
 			sizeof(struct sonde_alloc_block), pass_block, &reading);
 }
 
@@ -306,13 +306,13 @@ int alloc_programs_read_sums(const struct alloc_programs *programs, alloc_sum_fn
 {
 	struct reading reading = { .sum = fn, .arg = arg };
 
-	return map_read(bpf_map__fd(programs->skeleton->maps.alloc_sums), sizeof(struct sonde_alloc_sum_key),
+	return map_read(bpf_map__fd(programs->skeleton->maps.sonde_mem_sums), sizeof(struct sonde_alloc_sum_key),
 			sizeof(struct sonde_alloc_sum), pass_sum, &reading);
 }
 
 void alloc_programs_forget(const struct alloc_programs *programs, const struct sonde_alloc_key *key)
 {
-	if (bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.alloc_blocks), key))
+	if (bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.sonde_mem_block), key))
 		return; /* it went by itself */
 }
 
@@ -320,21 +320,21 @@ uint64_t alloc_programs_start_ns(const struct alloc_programs *programs, uint32_t
 {
 	uint64_t start_ns = 0;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.start_times), &tgid, &start_ns))
+	if (bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.sonde_starts), &tgid, &start_ns))
 		return 0;
 	return start_ns;
 }
 
 void alloc_programs_counters(const struct alloc_programs *programs, struct sonde_alloc_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.alloc_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
+	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.sonde_mem_stat), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
 		     sizeof(*ret_counters) / sizeof(uint64_t));
 }
 
 uint64_t alloc_programs_nr_left_out(const struct alloc_programs *programs)
 {
-	return program_nr_misses(programs->skeleton->progs.on_alloc_session) + program_nr_misses(programs->skeleton->progs.on_alloc_entry) +
-	       program_nr_misses(programs->skeleton->progs.on_alloc_return);
+	return program_nr_misses(programs->skeleton->progs.sonde_mem_both) + program_nr_misses(programs->skeleton->progs.sonde_mem_entry) +
+	       program_nr_misses(programs->skeleton->progs.sonde_mem_end);
 }
 
 enum uprobe_way alloc_programs_way(const struct alloc_programs *programs)

@@ -42,7 +42,7 @@ static struct bpf_map *map_of(const struct call_programs *programs, const char *
 
 static int set_up(const struct call_programs *programs, const struct call_options *options)
 {
-	static const char *const of_a_command[] = { "on_fork", "on_exec", "on_process_exit" };
+	static const char *const of_a_command[] = { "sonde_cmd_fork", "sonde_cmd_exec", "sonde_cmd_exit" };
 	struct sonde_config config = options->config;
 
 	config.version = SONDE_ABI_VERSION;
@@ -53,7 +53,7 @@ static int set_up(const struct call_programs *programs, const struct call_option
 	*programs->object.own_tgid = (uint32_t)getpid();
 	for (size_t i = 0; i < ARRAY_SIZE(of_a_command); i++)
 		bpf_program__set_autoload(bpf_object__find_program_by_name(bpf_of(programs), of_a_command[i]), config.command_tgid);
-	return bpf_map__set_max_entries(map_of(programs, "ring"), programs->object.ring_bytes);
+	return bpf_map__set_max_entries(map_of(programs, "sonde_ring"), programs->object.ring_bytes);
 }
 
 static int load(struct call_programs *programs, const struct call_options *options, struct diag *diag)
@@ -67,12 +67,12 @@ static int load(struct call_programs *programs, const struct call_options *optio
 	err = bpf_object__load_skeleton(object->skeleton);
 	if (err)
 		return load_failed(err, can_make_maps, object->since, diag);
-	err = target_map_fill(map_of(programs, "targets"), options->targets, options->nr_targets, diag);
+	err = target_map_fill(map_of(programs, "sonde_targets"), options->targets, options->nr_targets, diag);
 	if (!err && object->sum_bytes)
-		err = sums_map_init(&programs->sums, map_of(programs, "sums"), object->key_bytes, object->sum_bytes, MAX_SUMS, diag);
+		err = sums_map_init(&programs->sums, map_of(programs, "sonde_sums"), object->key_bytes, object->sum_bytes, MAX_SUMS, diag);
 	if (err)
 		return err;
-	programs->ring = ring_buffer__new(bpf_map__fd(map_of(programs, "ring")), on_record, programs, NULL);
+	programs->ring = ring_buffer__new(bpf_map__fd(map_of(programs, "sonde_ring")), on_record, programs, NULL);
 	return programs->ring ? 0 : diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));
 }
 
@@ -147,5 +147,5 @@ int call_programs_wake_fd(const struct call_programs *programs)
 
 void call_programs_counters(const struct call_programs *programs, uint64_t *ret_counters, uint32_t nr)
 {
-	map_sum_cpus(bpf_map__fd(map_of(programs, "counters")), 0, programs->nr_possible_cpus, ret_counters, nr);
+	map_sum_cpus(bpf_map__fd(map_of(programs, "sonde_counters")), 0, programs->nr_possible_cpus, ret_counters, nr);
 }

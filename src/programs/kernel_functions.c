@@ -153,7 +153,7 @@ static bool may_load_fentry(void)
 
 	if (id <= 0)
 		return false;
-	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "trial", "GPL", nothing, ARRAY_SIZE(nothing), &options);
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "sonde_trial", "GPL", nothing, ARRAY_SIZE(nothing), &options);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0 || !load_can_make_maps();

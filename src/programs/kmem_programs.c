@@ -36,7 +36,7 @@ static int set_up(const struct kmem_programs *programs, const struct sampler *sa
 	memcpy((void *)&skeleton->rodata->cfg, sampler_config(sampler), sizeof(skeleton->rodata->cfg));
 	memcpy((void *)&skeleton->rodata->kmem_cfg, &own, sizeof(own));
 	return share_maps(skeleton->obj, sampler_object(sampler), SHARE_NO_MORE)
-		       ?: bpf_map__set_max_entries(skeleton->maps.kmem_blocks, max_blocks);
+		       ?: bpf_map__set_max_entries(skeleton->maps.sonde_kmem_blk, max_blocks);
 }
 
 static int load(struct kmem_programs *programs, const struct sampler *sampler, const struct sonde_kmem_config *config, uint32_t max_blocks,
@@ -114,13 +114,13 @@ int kmem_programs_read(const struct kmem_programs *programs, kmem_block_fn fn, v
 {
 	struct reading reading = { .fn = fn, .arg = arg };
 
-	return map_read(bpf_map__fd(programs->skeleton->maps.kmem_blocks), sizeof(uint64_t), sizeof(struct sonde_kmem_block), pass,
+	return map_read(bpf_map__fd(programs->skeleton->maps.sonde_kmem_blk), sizeof(uint64_t), sizeof(struct sonde_kmem_block), pass,
 			&reading);
 }
 
 void kmem_programs_counters(const struct kmem_programs *programs, struct sonde_kmem_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.kmem_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
+	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.sonde_kmem_stat), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
 		     sizeof(*ret_counters) / sizeof(uint64_t));
 }
 

@@ -38,7 +38,7 @@ static int set_up(struct probe_programs *programs, const struct probe_programs_o
 	struct probe_bpf *skeleton = programs->skeleton;
 	struct sonde_config config = options->config;
 	bool is_usdt = programs->trigger.kind == TRIGGER_USDT;
-	int err = trigger_set_program(&programs->trigger, skeleton->progs.on_probe, diag);
+	int err = trigger_set_program(&programs->trigger, skeleton->progs.sonde_probe, diag);
 
 	if (err)
 		return err;
@@ -50,11 +50,11 @@ static int set_up(struct probe_programs *programs, const struct probe_programs_o
 	skeleton->bss->own_tgid = (uint32_t)getpid();
 	err = bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_specs, is_usdt) ?:
 		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_ip_to_spec_id, is_usdt) ?:
-		bpf_map__set_max_entries(skeleton->maps.ring, options->probe.prints ? RING_BYTES : (uint32_t)sysconf(_SC_PAGESIZE));
+		bpf_map__set_max_entries(skeleton->maps.sonde_ring, options->probe.prints ? RING_BYTES : (uint32_t)sysconf(_SC_PAGESIZE));
 	if (!err && options->probe.begins)
-		err = bpf_map__set_max_entries(skeleton->maps.begun, MAX_BEGUN);
+		err = bpf_map__set_max_entries(skeleton->maps.sonde_begun, MAX_BEGUN);
 	if (!err && options->begin)
-		err = bpf_map__reuse_fd(skeleton->maps.begun, bpf_map__fd(options->begin->skeleton->maps.begun));
+		err = bpf_map__reuse_fd(skeleton->maps.sonde_begun, bpf_map__fd(options->begin->skeleton->maps.sonde_begun));
 	return err ? diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err)) : 0;
 }
 
@@ -75,10 +75,10 @@ static int load(struct probe_programs *programs, const struct probe_programs_opt
 				  programs->trigger.name);
 	if (err)
 		return load_failed(err, can_make_maps, "5.10", diag);
-	err = target_map_fill(programs->skeleton->maps.targets, options->targets, options->nr_targets, diag);
+	err = target_map_fill(programs->skeleton->maps.sonde_targets, options->targets, options->nr_targets, diag);
 	if (err || !options->probe.prints)
 		return err;
-	programs->ring = ring_buffer__new(bpf_map__fd(programs->skeleton->maps.ring), on_record, programs, NULL);
+	programs->ring = ring_buffer__new(bpf_map__fd(programs->skeleton->maps.sonde_ring), on_record, programs, NULL);
 	return programs->ring ? 0 : diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));
 }
 
@@ -116,7 +116,7 @@ void probe_programs_free(struct probe_programs *programs)
 
 int probe_programs_start(struct probe_programs *programs, struct diag *diag)
 {
-	return trigger_attach(&programs->trigger, programs->skeleton->progs.on_probe, diag, &programs->link);
+	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_probe, diag, &programs->link);
 }
 
 void probe_programs_stop(struct probe_programs *programs)
@@ -137,12 +137,12 @@ int probe_programs_records(struct probe_programs *programs, probe_record_fn fn, 
 
 int probe_programs_sums(struct probe_programs *programs, map_element_fn fn, void *arg)
 {
-	return map_read(bpf_map__fd(programs->skeleton->maps.sums), sizeof(struct sonde_probe_key), sizeof(struct sonde_probe_sum), fn,
-			arg);
+	return map_read(bpf_map__fd(programs->skeleton->maps.sonde_sums), sizeof(struct sonde_probe_key), sizeof(struct sonde_probe_sum),
+			fn, arg);
 }
 
 void probe_programs_counters(const struct probe_programs *programs, struct sonde_probe_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
+	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.sonde_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
 		     sizeof(*ret_counters) / sizeof(uint64_t));
 }

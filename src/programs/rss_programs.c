@@ -30,8 +30,8 @@ static int set_up(const struct rss_programs *programs, const struct sampler *sam
 {
 	uint32_t page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
 	struct rss_bpf *skeleton = programs->skeleton;
-	int err = trigger_set_program(&on_change, skeleton->progs.on_rss, diag)
-		      ?: trigger_set_program(&on_change, skeleton->progs.on_rss_end, diag);
+	int err = trigger_set_program(&on_change, skeleton->progs.sonde_rss, diag)
+		      ?: trigger_set_program(&on_change, skeleton->progs.sonde_rss_end, diag);
 
 	if (err)
 		return err;
@@ -60,7 +60,7 @@ static int load(struct rss_programs *programs, struct sampler *sampler, struct d
 	err = rss_bpf__load(programs->skeleton);
 	if (err)
 		return load_failed(err, can_make_maps, "5.12", diag);
-	err = sampler_add_trigger(sampler, programs->skeleton->obj, &on_change, programs->skeleton->progs.on_rss_end);
+	err = sampler_add_trigger(sampler, programs->skeleton->obj, &on_change, programs->skeleton->progs.sonde_rss_end);
 	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
 }
 
@@ -95,7 +95,7 @@ void rss_programs_free(struct rss_programs *programs)
 
 int rss_programs_start(struct rss_programs *programs, struct diag *diag)
 {
-	return trigger_attach(&on_change, programs->skeleton->progs.on_rss, diag, &programs->link);
+	return trigger_attach(&on_change, programs->skeleton->progs.sonde_rss, diag, &programs->link);
 }
 
 void rss_programs_stop(struct rss_programs *programs)
@@ -106,11 +106,11 @@ void rss_programs_stop(struct rss_programs *programs)
 
 void rss_programs_counters(const struct rss_programs *programs, struct sonde_rss_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.rss_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
+	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.sonde_rss_stat), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
 		     sizeof(*ret_counters) / sizeof(uint64_t));
 }
 
 uint64_t rss_programs_nr_left_out(const struct rss_programs *programs)
 {
-	return program_nr_misses(programs->skeleton->progs.on_rss);
+	return program_nr_misses(programs->skeleton->progs.sonde_rss);
 }

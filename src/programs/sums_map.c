@@ -10,7 +10,7 @@
 static int put_new(const struct sums_map *sums, int *ret_fd)
 {
 	uint32_t zero = 0;
-	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "sums", sums->key_bytes, sums->value_bytes, sums->max, NULL), err;
+	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "sonde_new_sums", sums->key_bytes, sums->value_bytes, sums->max, NULL), err;
 
 	if (fd < 0)
 		return fd;

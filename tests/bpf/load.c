@@ -68,8 +68,9 @@ static struct profile_bpf *open_full(uint32_t nr_cpus)
 				       .more_levels = 3,
 				       .comm = "test" },
 	       sizeof(struct sonde_config));
-	if (bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) || bpf_map__set_max_entries(skeleton->maps.rules, 1024) ||
-	    bpf_map__set_max_entries(skeleton->maps.stacks, 1024) || bpf_map__set_max_entries(skeleton->maps.scratches, nr_cpus)) {
+	if (bpf_map__set_max_entries(skeleton->maps.sonde_ring, 1 << 20) ||
+	    bpf_map__set_max_entries(skeleton->maps.sonde_rules, 1024) || bpf_map__set_max_entries(skeleton->maps.sonde_stacks, 1024) ||
+	    bpf_map__set_max_entries(skeleton->maps.sonde_scratch, nr_cpus)) {
 		profile_bpf__destroy(skeleton);
 		return NULL;
 	}
@@ -131,7 +132,7 @@ static struct bpf_object *open_part(const struct part *part)
 	const void *elf = part->bytes(&size);
 	struct bpf_object *object = bpf_object__open_mem(elf, size, &options);
 
-	if (object && bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ring"), 1 << 20)) {
+	if (object && bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "sonde_ring"), 1 << 20)) {
 		bpf_object__close(object);
 		return NULL;
 	}
@@ -142,7 +143,7 @@ static struct bpf_object *open_part(const struct part *part)
 static bool check_runtime(const struct part *part, const char *tracepoint)
 {
 	struct bpf_object *object = open_part(part);
-	struct bpf_program *program = object ? bpf_object__find_program_by_name(object, "walk_runtime") : NULL;
+	struct bpf_program *program = object ? bpf_object__next_program(object, NULL) : NULL;
 	bool good = object != NULL;
 
 	if (good && tracepoint) {
@@ -175,9 +176,10 @@ static bool check_event(const struct trigger *trigger)
 		memcpy((void *)&skeleton->rodata->event_cfg,
 		       &(struct sonde_event_config){ .syscall = 1, .in_user = trigger_is_in_user(trigger) },
 		       sizeof(struct sonde_event_config));
-		good = !bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) &&
-		       !trigger_set_program(trigger, skeleton->progs.on_event, NULL) &&
-		       !trigger_set_program(trigger, skeleton->progs.on_event_end, NULL) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
+		good = !bpf_map__set_max_entries(skeleton->maps.sonde_ring, 1 << 20) &&
+		       !trigger_set_program(trigger, skeleton->progs.sonde_event, NULL) &&
+		       !trigger_set_program(trigger, skeleton->progs.sonde_event_end, NULL) &&
+		       is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
 	}
 	event_bpf__destroy(skeleton);
 	return good;
@@ -254,15 +256,15 @@ static bool check_allocators(enum trigger_kind kind)
 		       &(struct sonde_alloc_config){
 			   .min_bytes = 1, .max_bytes = 2, .sample_rate = 3, .sample_bytes = 4, .held_tgid = 1, .sums = 1 },
 		       sizeof(struct sonde_alloc_config));
-		bpf_program__set_autoload(skeleton->progs.on_alloc_session, is_session);
-		bpf_program__set_autoload(skeleton->progs.on_alloc_entry, !is_session);
-		bpf_program__set_autoload(skeleton->progs.on_alloc_return, !is_session);
-		good = !bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) &&
-		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_session, NULL) &&
-		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_count, NULL) &&
-		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_entry, NULL) &&
-		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_return, NULL) &&
-		       !trigger_set_program(&trigger, skeleton->progs.on_alloc_stack, NULL) &&
+		bpf_program__set_autoload(skeleton->progs.sonde_mem_both, is_session);
+		bpf_program__set_autoload(skeleton->progs.sonde_mem_entry, !is_session);
+		bpf_program__set_autoload(skeleton->progs.sonde_mem_end, !is_session);
+		good = !bpf_map__set_max_entries(skeleton->maps.sonde_ring, 1 << 20) &&
+		       !trigger_set_program(&trigger, skeleton->progs.sonde_mem_both, NULL) &&
+		       !trigger_set_program(&trigger, skeleton->progs.sonde_mem_count, NULL) &&
+		       !trigger_set_program(&trigger, skeleton->progs.sonde_mem_entry, NULL) &&
+		       !trigger_set_program(&trigger, skeleton->progs.sonde_mem_end, NULL) &&
+		       !trigger_set_program(&trigger, skeleton->progs.sonde_mem_stack, NULL) &&
 		       is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
 	}
 	alloc_bpf__destroy(skeleton);
@@ -283,13 +285,14 @@ static bool check_run_queue(bool stacks)
 		memcpy((void *)&skeleton->rodata->runq_cfg,
 		       &(struct sonde_runq_config){ .unit_ns = 1000, .histogram = 1, .key = SONDE_RUNQ_KEY_CGROUP, .stacks = stacks },
 		       sizeof(struct sonde_runq_config));
-		bpf_program__set_autoload(skeleton->progs.on_wait_end, has_task_storage());
-		bpf_program__set_autoload(skeleton->progs.on_wakeup, has_task_storage());
-		bpf_program__set_autoload(skeleton->progs.on_wakeup_new, has_task_storage());
-		bpf_program__set_autoload(skeleton->progs.on_birth, has_task_storage());
-		bpf_program__set_autoload(skeleton->progs.on_thread, has_task_storage());
+		bpf_program__set_autoload(skeleton->progs.sonde_wait_end, has_task_storage());
+		bpf_program__set_autoload(skeleton->progs.sonde_wakeup, has_task_storage());
+		bpf_program__set_autoload(skeleton->progs.sonde_wake_new, has_task_storage());
+		bpf_program__set_autoload(skeleton->progs.sonde_birth, has_task_storage());
+		bpf_program__set_autoload(skeleton->progs.sonde_thread, has_task_storage());
 		good =
-		    !bpf_map__set_autocreate(skeleton->maps.threads, has_task_storage()) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
+		    !bpf_map__set_autocreate(skeleton->maps.sonde_threads, has_task_storage()) &&
+		    is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
 	}
 	runq_bpf__destroy(skeleton);
 	return good;
@@ -350,9 +353,9 @@ int main(void)
 		skeleton = open_full(possible.ids[possible.nr - 1] + 1);
 		if (!skeleton)
 			return 1;
-		bpf_program__set_autoload(skeleton->progs.on_tick_retry, false);
-		bpf_map__set_autocreate(skeleton->maps.retries, false);
-		if (bpf_map__set_map_flags(skeleton->maps.processes, 0) || bpf_map__set_map_flags(skeleton->maps.targets, 0))
+		bpf_program__set_autoload(skeleton->progs.sonde_retry, false);
+		bpf_map__set_autocreate(skeleton->maps.sonde_retries, false);
+		if (bpf_map__set_map_flags(skeleton->maps.sonde_processes, 0) || bpf_map__set_map_flags(skeleton->maps.sonde_targets, 0))
 			return 1;
 		good = is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
 	}

@@ -269,7 +269,8 @@ def triggers(release):
 def verifier(release):
 	"""The programs of all runtimes load, and need little time for it."""
 	out = guest(release).step("verifier", 0).out
-	return ", ".join("%s %s" % (line.split()[0], line.split()[2]) for line in out.splitlines() if "walk_runtime" in line)
+	parts = [line.split() for line in out.splitlines() if " verified in " in line]
+	return ", ".join("%s %s" % (part[0], part[2]) for part in parts if part[1] == "sonde_%s:" % part[0])
 
 
 def run_queue(release):

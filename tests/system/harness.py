@@ -228,6 +228,18 @@ class Background:
 		self.process.communicate()
 
 
+def bpf_ids(pid, kind):
+	"""Returns the ids of the BPF programs ("prog") or maps ("map") that a process holds."""
+	ids = set()
+	for fd in os.listdir("/proc/%d/fdinfo" % pid):
+		try:
+			with open("/proc/%d/fdinfo/%s" % (pid, fd), encoding="ascii") as file:
+				ids.update(re.findall(r"^%s_id:\t(\d+)$" % kind, file.read(), re.MULTILINE))
+		except FileNotFoundError:
+			pass # closed since
+	return ids
+
+
 # --- workloads -----------------------------------------------------------------------------------------------------------------
 
 def is_older(target, sources):

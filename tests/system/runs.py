@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from harness import (SONDE, Background, Failure, Program, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, fresh_folder, idle_seconds, need_bpf,
+from harness import (SONDE, Background, Failure, Program, bpf_ids, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, fresh_folder, idle_seconds, need_bpf,
 	parse_folded, record, run, run_tests, scratch, skip, sonde, test, total)
 
 BEGINS = "Sampling at"
@@ -575,17 +575,6 @@ def hostile_names():
 
 
 # --- leftovers -----------------------------------------------------------------------------------------------------------------------
-
-def bpf_ids(pid, kind):
-	"""Returns the ids of the BPF programs ("prog") or maps ("map") that a process holds."""
-	ids = set()
-	for fd in os.listdir("/proc/%d/fdinfo" % pid):
-		try:
-			ids.update(re.findall(r"^%s_id:\t(\d+)$" % kind, read("/proc/%d/fdinfo/%s" % (pid, fd)).decode(), re.MULTILINE))
-		except FileNotFoundError:
-			pass # closed since
-	return ids
-
 
 def bpf_left(ids, kind):
 	bpftool = find_tool("bpftool") or "/usr/sbin/bpftool"
