@@ -70,7 +70,7 @@ def check_hits(report, number, ways, leaf, elsewhere=False, max_missed=0):
 
 def inside(stacks):
 	"""Returns how many struck while the trigger's program was running."""
-	return sum(stack.count for stack in stacks if any("_on_event" in frame for frame in stack.kernel))
+	return sum(stack.count for stack in stacks if any("_sonde_event" in frame for frame in stack.kernel))
 
 
 def check_ticks(report, ways, at_least=200):
