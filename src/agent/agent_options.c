@@ -18,6 +18,7 @@
 	  .metavar = "HEADER", \
 	  .kind = OPTION_TEXTS, \
 	  FIELD(field.headers), \
+	  .is_secret = true, \
 	  .help = "a header of each request, as 'authorization: Bearer ...'; may be repeated. In the environment other users do " \
 		  "not see it" }, \
 	{ .name = option "-ca", \
@@ -141,6 +142,7 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .metavar = "TOKEN",
 	  .kind = OPTION_TEXT,
 	  FIELD(skywalking_authentication),
+	  .is_secret = true,
 	  .help = "the server's token. In the environment other users do not see it" },
 	DESTINATION_ROWS(skywalking, "skywalking"),
 	{ .name = "skywalking-layer",

@@ -10,7 +10,6 @@
 #include <yaml.h>
 
 #include "base/library.h"
-#include "base/suffix.h"
 
 #define LIBRARY		"libyaml-0.so.2"
 #define MAX_VALUE_BYTES 4096
@@ -358,19 +357,19 @@ static void print_text(const char *name, const char *text, struct buffer *buffer
 	buffer_text(buffer, "\n");
 }
 
-/* Headers may be passwords: their values are not shown. */
-static void print_headers(const char *name, const struct option_texts *texts, struct buffer *buffer)
+/* That a secret was given, as a comment; of a header also its name. */
+static void print_secret(const struct option_spec *spec, const void *field, struct buffer *buffer)
 {
-	for (uint32_t i = 0; i < texts->nr; i++)
-		buffer_printf(buffer, "# %s: '%.*s: ...'\n", name, (int)strcspn(texts->texts[i], ":"), texts->texts[i]);
+	const struct option_texts *headers = field;
+
+	if (spec->kind == OPTION_TEXT)
+		buffer_printf(buffer, "# %s: '...'\n", spec->name);
+	for (uint32_t i = 0; spec->kind == OPTION_TEXTS && i < headers->nr; i++)
+		buffer_printf(buffer, "# %s: '%.*s: ...'\n", spec->name, (int)strcspn(headers->texts[i], ":"), headers->texts[i]);
 }
 
 static void print_texts(const char *name, const struct option_texts *texts, struct buffer *buffer)
 {
-	if (has_suffix(name, strlen(name), "-header")) {
-		print_headers(name, texts, buffer);
-		return;
-	}
 	buffer_printf(buffer, "%s:", name);
 	for (uint32_t i = 0; i < texts->nr; i++) {
 		buffer_text(buffer, i ? ", " : " [");
@@ -387,7 +386,9 @@ void config_print(const struct verb *verb, const void *arguments, struct buffer 
 
 		if (!is_setting(spec) || !is_given(spec, arguments))
 			continue;
-		if (spec->kind == OPTION_FLAG)
+		if (spec->is_secret)
+			print_secret(spec, field, buffer);
+		else if (spec->kind == OPTION_FLAG)
 			buffer_printf(buffer, "%s: true\n", spec->name);
 		else if (spec->kind == OPTION_TEXT)
 			print_text(spec->name, *(const char *const *)field, buffer);

@@ -46,6 +46,11 @@ static int accept(struct parse *p, size_t i, const char *label, const char *valu
 
 	if (i >= p->verb->nr_options)
 		return option_set(spec, label, value, p->result, p->diag);
+	if (spec->is_secret) {
+		if (p->result->nr_secrets == OPTION_MAX_SECRETS)
+			return diag_errno(p->diag, EINVAL, "%s is given too often", label);
+		p->result->secrets[p->result->nr_secrets++] = value;
+	}
 	p->result->given |= 1ULL << i;
 	return option_set(spec, label, value, p->arguments, p->diag);
 }

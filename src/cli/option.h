@@ -24,6 +24,7 @@ enum option_values { OPTION_VALUES_ANY, OPTION_VALUES_FILE, OPTION_VALUES_PROCES
 
 #define OPTION_MAX_TEXTS 64
 #define OPTION_MAX_IDS   4096
+#define OPTION_MAX_SECRETS 256
 
 struct option_texts {
 	const char *texts[OPTION_MAX_TEXTS]; /* borrowed from argv */
@@ -49,6 +50,7 @@ struct option_spec {
 	enum option_values values;
 	const char *(*value_name)(uint32_t i); /* the possible values; NULL ends. For completion, not checked */
 	bool hidden;
+	bool is_secret;      /* OPTION_TEXT and OPTION_TEXTS: no report and no message may have the value */
 };
 
 struct verb_example {
@@ -69,13 +71,16 @@ struct verb {
 	/* Checks what the table cannot express. 0; -EINVAL with a line. `command`: what follows "--"; NULL: none. NULL: nothing to
 	 * check. */
 	int (*check)(void *arguments, char *const *command, struct diag *diag);
-	/* Returns the exit code. `command_line`: what was typed, for the report; borrowed; NULL: no memory for it. */
+	/* Returns the exit code. `command_line`: what was typed, for the report, with "..." for secrets; borrowed; NULL: no memory for
+	 * it. */
 	int (*run)(void *arguments, const char *command_line);
 };
 
 struct option_result {
 	bool help, version;
 	uint64_t given;       /* bit i: options[i] was given */
+	const char *secrets[OPTION_MAX_SECRETS]; /* values of is_secret options, also of those that were given again; borrowed from argv */
+	uint32_t nr_secrets;
 	char *const *command; /* what follows "--"; NULL: none */
 	int rest;             /* has_verbs: index of the first word that is not an option */
 };

@@ -9,12 +9,27 @@
 
 #define MAX_COMMAND_LINE_BYTES ((size_t)4 << 20)
 
+/* The bytes of the word before a secret, if it holds one. */
+static size_t shown_bytes(const struct option_result *result, const char *word)
+{
+	size_t size = strlen(word);
+
+	for (uint32_t i = 0; i < result->nr_secrets; i++) {
+		if (result->secrets[i] >= word && result->secrets[i] < word + size)
+			return (size_t)(result->secrets[i] - word);
+	}
+	return size;
+}
+
 /* The words, separated by blanks. */
-static void fill_command_line(int argc, char **argv, struct buffer *buffer)
+static void fill_command_line(const struct option_result *result, int argc, char **argv, struct buffer *buffer)
 {
 	buffer_text(buffer, "sonde");
-	for (int i = 0; i < argc; i++)
-		buffer_printf(buffer, " %s", argv[i]);
+	for (int i = 0; i < argc; i++) {
+		size_t shown = shown_bytes(result, argv[i]);
+
+		buffer_printf(buffer, " %.*s%s", (int)shown, argv[i], argv[i][shown] ? "..." : "");
+	}
 }
 
 static int parse_and_run(const struct verb *verb, int argc, char **argv, void *arguments)
@@ -30,7 +45,7 @@ static int parse_and_run(const struct verb *verb, int argc, char **argv, void *a
 		err = verb->check(arguments, result.command, &diag);
 	if (err)
 		return output_usage(verb, diag.text);
-	fill_command_line(argc, argv, &command_line);
+	fill_command_line(&result, argc, argv, &command_line);
 	code = verb->run(arguments, command_line.err ? NULL : command_line.data);
 	buffer_done(&command_line);
 	return code;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """sonde agent --pyroscope: every window that is stored arrives as a pprof, in order, whatever the server does meanwhile; also beside --otlp."""
+import gzip
 import json
 import os
 import re
@@ -133,6 +134,25 @@ def two_destinations():
 			check_equal(len({pushed(message)[2] for _, message in server.taken}), len(server.taken), "profiles, and different ones")
 			check_equal(len(otlp.taken), len(server.taken), "profiles at both")
 			check_equal(len({message for _, message in otlp.taken}), len(otlp.taken), "messages, and different ones")
+
+
+@test
+def secrets_stay_here():
+	"""What was typed is in each profile, and Pyroscope gets it: but no header, of whatever destination, and no token."""
+	need_bpf()
+	folder = fresh_folder("secrets")
+	with Pyroscope() as server, Program("chain"):
+		with agent(folder, "--pyroscope", "http://" + server.address, "--pyroscope-header", "x-scope: hunter", "--otlp", "http://127.0.0.1:1", "--otlp-hea=authorization: Bearer hunter",
+				"--skywalking", "127.0.0.1:1", "--skywalking-authentication", "hunter1", "--skywalking-authentication=hunter", 2) as running:
+			running.finish()
+		profiles = [gzip.decompress(pushed(message)[1]) for _, message in server.taken]
+		check(server.headers and all(headers["x-scope"] == "hunter" for _, headers in server.headers), lambda: "headers: %s" % server.headers)
+	typed = converted(folder)["account"]["command_line"]
+	check("--pyroscope-header ... " in typed and " --otlp-hea=... " in typed and typed.endswith(" --skywalking-authentication ... --skywalking-authentication=... 2"), typed)
+	check(profiles and all(typed.encode() in profile and b"hunter" not in profile for profile in profiles), "what Pyroscope got")
+	for option, shown in ("skywalking-authentication", "# skywalking-authentication: '...'\n"), ("clickhouse-header", "# clickhouse-header: 'hunter: ...'\n"):
+		result = sonde("agent", "--print-config", "--" + option, "hunter" if option.endswith("tion") else "hunter: hunter", want=0)
+		check_equal([line for line in result.out.splitlines(True) if "hunter" in line or option in line], [shown], option)
 
 
 @test
