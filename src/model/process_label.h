@@ -5,22 +5,22 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PROCESS_LABEL_SERVICE	  "service.name"
-#define PROCESS_LABEL_EXECUTABLE  "process.executable.name"
-#define PROCESS_LABEL_CONTAINER	  "container.id"
-#define PROCESS_LABEL_POD	  "k8s.pod.uid"
-#define PROCESS_LABEL_POD_NAME	  "k8s.pod.name"
-#define PROCESS_LABEL_NAMESPACE	  "k8s.namespace.name"
-#define PROCESS_LABEL_IN_POD	  "k8s.container.name"
-#define PROCESS_LABEL_CGROUP	  "process.linux.cgroup"
-#define PROCESS_LABEL_ENVIRONMENT "process.environment_variable." /* and the variable's name */
+#define PROCESS_LABEL_SERVICE        "service.name"
+#define PROCESS_LABEL_EXECUTABLE     "process.executable.name"
+#define PROCESS_LABEL_CONTAINER      "container.id"
+#define PROCESS_LABEL_POD            "k8s.pod.uid"
+#define PROCESS_LABEL_POD_NAME       "k8s.pod.name"
+#define PROCESS_LABEL_NAMESPACE      "k8s.namespace.name"
+#define PROCESS_LABEL_CONTAINER_NAME "k8s.container.name"
+#define PROCESS_LABEL_CGROUP         "process.linux.cgroup"
+#define PROCESS_LABEL_ENVIRONMENT    "process.environment_variable." /* and the variable's name */
 
 /* Is it the key of such a label? */
 static inline bool process_label_is(const char *key)
 {
-	static const char *const keys[] = { PROCESS_LABEL_SERVICE,	PROCESS_LABEL_EXECUTABLE, PROCESS_LABEL_CONTAINER,
-					    PROCESS_LABEL_POD,		PROCESS_LABEL_POD_NAME,	  PROCESS_LABEL_NAMESPACE,
-					    PROCESS_LABEL_IN_POD,	PROCESS_LABEL_CGROUP };
+	static const char *const keys[] = { PROCESS_LABEL_SERVICE, PROCESS_LABEL_EXECUTABLE, PROCESS_LABEL_CONTAINER,
+					    PROCESS_LABEL_POD, PROCESS_LABEL_POD_NAME, PROCESS_LABEL_NAMESPACE,
+					    PROCESS_LABEL_CONTAINER_NAME, PROCESS_LABEL_CGROUP };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		if (!strcmp(key, keys[i]))

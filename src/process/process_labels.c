@@ -70,7 +70,7 @@ struct process_labels *process_labels_new(const struct process_identity *identit
 	add(&draft, PROCESS_LABEL_POD, "", identity->pod_uid);
 	add(&draft, PROCESS_LABEL_POD_NAME, "", identity->kubernetes.pod);
 	add(&draft, PROCESS_LABEL_NAMESPACE, "", identity->kubernetes.namespace);
-	add(&draft, PROCESS_LABEL_IN_POD, "", identity->kubernetes.container);
+	add(&draft, PROCESS_LABEL_CONTAINER_NAME, "", identity->kubernetes.container);
 	add(&draft, PROCESS_LABEL_CGROUP, "", strcmp(identity->cgroup, "/") != 0 ? identity->cgroup : ""); /* the root says nothing */
 	for (uint32_t i = 0; i < names->nr; i++)
 		add(&draft, PROCESS_LABEL_ENVIRONMENT, names->names[i], values->values[i]);

@@ -67,7 +67,7 @@ static bool expand(const char *template, const struct field *fields, char *room,
 	return true;
 }
 
-static const char *or(const char *name, const char *id)
+static const char *name_or_id(const char *name, const char *id)
 {
 	return *name ? name : id;
 }
@@ -75,8 +75,8 @@ static const char *or(const char *name, const char *id)
 #define FIELDS_OF(names, identity, pid) \
 	{ { "service", (identity)->service }, \
 	  { "executable", (identity)->executable }, \
-	  { "container", or((identity)->kubernetes.container, (identity)->container_id) }, \
-	  { "pod", or((identity)->kubernetes.pod, (identity)->pod_uid) }, \
+	  { "container", name_or_id((identity)->kubernetes.container, (identity)->container_id) }, \
+	  { "pod", name_or_id((identity)->kubernetes.pod, (identity)->pod_uid) }, \
 	  { "namespace", (identity)->kubernetes.namespace }, \
 	  { "unit", (identity)->unit }, \
 	  { "host", (names)->host }, \

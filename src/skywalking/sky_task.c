@@ -13,6 +13,7 @@
 #include "base/hold_signals.h"
 #include "base/small_file.h"
 #include "cli/output.h"
+#include "cli/session_end.h"
 #include "proxy/proxy.h"
 
 #define MAX_WINDOWS	  128
@@ -161,15 +162,19 @@ static bool wait_for_start(struct sky_task *task)
 	return goes_on;
 }
 
-/* Is it still that process, and can we see what it has mapped? */
-static bool can_be_profiled(const struct sky_task_options *options)
+/* Is it still that process, and can we see what it has mapped? 0; -ESRCH; or as proxy_new. */
+static int look_at_process(const struct sky_task_options *options, struct diag *diag)
 {
 	CLEANUP(proxy_freep) struct proxy *proxy = NULL;
 	CLEANUP(fclosep) FILE *maps = NULL;
-	struct diag diag = { 0 };
+	int err = proxy_new(diag, &proxy);
 
-	return !proxy_new(&diag, &proxy) && !proxy_maps(proxy, options->pid, options->pid, &maps) && fgetc(maps) != EOF &&
-	       sky_process_start(options->pid) == options->process_start;
+	if (err)
+		return err;
+	if (proxy_maps(proxy, options->pid, options->pid, &maps) || fgetc(maps) == EOF ||
+	    sky_process_start(options->pid) != options->process_start)
+		return diag_errno(diag, ESRCH, "this process could not be profiling");
+	return 0;
 }
 
 /* From here on, or until it is taken back, the session may be stopped. False: the task was stopped before. */
@@ -227,11 +232,13 @@ static void profile(struct sky_task *task)
 static void *run(void *arg)
 {
 	struct sky_task *task = arg;
+	struct diag diag = { 0 };
+	int err;
 
 	if (!wait_for_start(task))
 		fail(task, "stopped before its time");
-	else if (!can_be_profiled(&task->options))
-		fail(task, "this process could not be profiling");
+	else if ((err = look_at_process(&task->options, &diag)))
+		fail(task, failure_text(&diag, err));
 	else
 		profile(task);
 	pthread_mutex_lock(&task->lock);
