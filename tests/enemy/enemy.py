@@ -259,6 +259,11 @@ def judge_sums(log, report, tally):
 			judge_sum(judge, thread, (tid, number), frames, ns, tally)
 
 
+def is_before_exec(frames):
+	"""True for this suite's own functions, in a child that has not become its program yet. Their names may be those of the program's."""
+	return any(os.path.basename(frame.file) == os.path.basename(__file__) for frame in frames)
+
+
 def judge_sum(judge, thread, key, frames, ns, tally):
 	durations, accepting = thread.durations(), judge.accepting(key[1], frames, thread)
 	if accepting:
@@ -267,7 +272,7 @@ def judge_sum(judge, thread, key, frames, ns, tally):
 			tally.add_mark(NAMELESS_FRAME) # a sum has no time, so how long its process lived on is unknown
 			return
 		tally.add(accepting[0], None if ns <= longest else "waits longer than the program was there", frames, "tid %d" % key[0])
-	elif not any((frame.kind if frame.kind != "native" else "") in thread.languages() and frame.name in judge.log.nodes - {"main", "<main>", "<module>"} for frame in frames):
+	elif is_before_exec(frames) or not any((frame.kind if frame.kind != "native" else "") in thread.languages() and frame.name in judge.log.nodes - {"main", "<main>", "<module>"} for frame in frames):
 		tally.unclaimed += 1 # it starts or ends
 	else:
 		tally.add(next((state for state in durations if state), WORKER), "the thread never had this stack", frames, "tid %d" % key[0])

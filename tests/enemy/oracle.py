@@ -162,8 +162,8 @@ class Log:
 
 
 class Frame:
-	def __init__(self, kind, name, pc, path):
-		self.kind, self.name, self.pc, self.path = kind, name, pc, path
+	def __init__(self, kind, name, pc, path, file):
+		self.kind, self.name, self.pc, self.path, self.file = kind, name, pc, path, file
 		self.is_mark = kind in ("mark", "missed")
 
 	def __str__(self):
@@ -175,8 +175,9 @@ def frames_of(report):
 	frames = []
 	for frame in report["frames"]:
 		mapping = report["mappings"][frame["mapping"]] if frame["mapping"] is not None else None
-		name = re.sub(r"^(\[[^+\]]+)\+0x[0-9a-f]+\]$", r"\1]", report["functions"][frame["function"]]["name"]) # where a file has no symbols
-		frames.append(Frame(frame["kind"], name, int(frame["pc"], 16), mapping["path"] if mapping else ""))
+		function = report["functions"][frame["function"]]
+		name = re.sub(r"^(\[[^+\]]+)\+0x[0-9a-f]+\]$", r"\1]", function["name"]) # where a file has no symbols
+		frames.append(Frame(frame["kind"], name, int(frame["pc"], 16), mapping["path"] if mapping else "", function["file"]))
 	return [[frames[number] for number in stack][::-1] for stack in report["stacks"]]
 
 
