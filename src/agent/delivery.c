@@ -6,13 +6,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <sonde/sonde.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/hold_signals.h"
+#include "base/timed_wait.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/session_end.h"
@@ -20,7 +20,7 @@
 
 #define FIRST_PAUSE_MS 1000u
 #define MAX_PAUSE_MS   60000u
-#define LAST_S	       5 /* for what is left at the end */
+#define LAST_NS	       (5 * NS_PER_S) /* for what is left at the end */
 
 struct delivery {
 	struct store *store;          /* the thread's own handle */
@@ -33,7 +33,7 @@ struct delivery {
 	pthread_cond_t has_changed;
 	bool has_new;                 /* a window that the thread has not looked for yet */
 	bool is_ending;
-	struct timespec until;        /* then; CLOCK_REALTIME */
+	uint64_t until_ns;            /* then */
 	struct delivery_numbers numbers;
 	bool stop;                    /* read by a request in progress */
 	uint32_t pause_ms;            /* after a failure; 0: none; the thread's own */
@@ -178,11 +178,8 @@ static bool wait_for_work(struct delivery *delivery)
 	bool goes_on;
 
 	pthread_mutex_lock(&delivery->lock);
-	while (!delivery->is_ending && clock_ns() < until_ns && (delivery->pause_ms || !delivery->has_new)) {
-		struct timespec time = { .tv_sec = (time_t)(until_ns / NS_PER_S), .tv_nsec = (long)(until_ns % NS_PER_S) };
-
-		pthread_cond_timedwait(&delivery->has_changed, &delivery->lock, &time);
-	}
+	while (!delivery->is_ending && clock_ns() < until_ns && (delivery->pause_ms || !delivery->has_new))
+		timed_cond_wait(&delivery->has_changed, &delivery->lock, until_ns);
 	delivery->has_new = false;
 	goes_on = !delivery->is_ending;
 	pthread_mutex_unlock(&delivery->lock);
@@ -206,13 +203,9 @@ static void *run(void *arg)
 static int start_thread(struct delivery *delivery)
 {
 	HOLD_SIGNALS();
-	pthread_condattr_t attributes;
 
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&delivery->lock, NULL);
-	pthread_cond_init(&delivery->has_changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	timed_cond_init(&delivery->has_changed);
 	return -pthread_create(&delivery->thread, NULL, run, delivery);
 }
 
@@ -295,8 +288,7 @@ void delivery_finish(struct delivery *delivery)
 {
 	pthread_mutex_lock(&delivery->lock);
 	if (!delivery->is_ending)
-		clock_gettime(CLOCK_REALTIME, &delivery->until);
-	delivery->until.tv_sec += delivery->is_ending ? 0 : LAST_S;
+		delivery->until_ns = clock_ns() + LAST_NS;
 	delivery->is_ending = true;
 	pthread_cond_signal(&delivery->has_changed);
 	pthread_mutex_unlock(&delivery->lock);
@@ -307,7 +299,7 @@ void delivery_end(struct delivery *delivery)
 	if (!delivery)
 		return;
 	delivery_finish(delivery);
-	if (pthread_timedjoin_np(delivery->thread, NULL, &delivery->until)) {
+	if (!timed_join(delivery->thread, delivery->until_ns)) {
 		__atomic_store_n(&delivery->stop, true, __ATOMIC_RELAXED);
 		pthread_join(delivery->thread, NULL);
 	}

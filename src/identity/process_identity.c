@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/plain_text.h"
+#include "base/process_stat.h"
 #include "base/small_file.h"
 #include "base/suffix.h"
 #include "identity/cgroup_owner.h"
@@ -17,39 +17,26 @@
 #define CGROUP_BYTES (16u << 10) /* of all hierarchies */
 #define SHORT_ID     12
 
-#define FLAGS_FIELD	9
-#define PF_KTHREAD	0x00200000 /* the kernel's include/linux/sched.h */
-#define ENV_START_FIELD 50 /* where it ends is the next */
-
-/* What proc_pid_stat(5) has as the field of that number. It is behind the name, which may have any character. "": it cannot be read. */
-static void read_stat(int proc_fd, uint32_t number, char *field, size_t room)
-{
-	char text[1024];
-	const char *at = small_file_read(proc_fd, "stat", text, sizeof(text)) ? NULL : strrchr(text, ')');
-
-	for (uint32_t i = 2; at && i < number; i++)
-		at = strchr(at + 1, ' ');
-	snprintf(field, room, "%.*s", at ? (int)strcspn(at + 1, " ") : 0, at ? at + 1 : "");
-}
+#define PF_KTHREAD 0x00200000 /* the kernel's include/linux/sched.h */
 
 /* The others have no file when they are ending, or have ended and nobody has waited for them: what they were is lost. */
 static bool is_kernel_thread(int proc_fd)
 {
-	char text[24];
-	uint64_t flags;
+	struct process_stat stat;
 
-	read_stat(proc_fd, FLAGS_FIELD, text, sizeof(text));
-	return !number_u64(text, UINT64_MAX, &flags) && (flags & PF_KTHREAD);
+	return !process_stat_read_at(proc_fd, &stat) && (process_stat_number(&stat, PROCESS_STAT_FLAGS) & PF_KTHREAD);
 }
 
 /* Its environment was empty: because it is in the middle of an exec, or was a moment ago? */
 static bool is_unfinished(int proc_fd)
 {
-	char start[24], end[24];
+	struct process_stat stat;
+	uint64_t end;
 
-	read_stat(proc_fd, ENV_START_FIELD, start, sizeof(start));
-	read_stat(proc_fd, ENV_START_FIELD + 1, end, sizeof(end));
-	return !strcmp(end, "0") || strcmp(start, end) != 0;
+	if (process_stat_read_at(proc_fd, &stat))
+		return false;
+	end = process_stat_number(&stat, PROCESS_STAT_ENV_END);
+	return !end || end != process_stat_number(&stat, PROCESS_STAT_ENV_START);
 }
 
 static int read_executable(int proc_fd, struct process_identity *identity)

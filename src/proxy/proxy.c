@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/priority.h"
 #include "base/process_memory.h"
+#include "base/process_stat.h"
 #include "base/small_file.h"
 #include "base/spawn.h"
 #include "codec/wire.h"
@@ -104,14 +105,9 @@ uint64_t proxy_cpu_ns(const struct proxy *proxy)
 /* Does the helper want a CPU? Then no other user blocks it, unless it had a CPU all the time (copying). */
 static bool is_runnable(const struct proxy *proxy)
 {
-	char path[40], text[256];
-	const char *state;
+	struct process_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", proxy->helper.pid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)))
-		return false;
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] == 'R';
+	return !process_stat_read((uint32_t)proxy->helper.pid, &stat) && process_stat_char(&stat, PROCESS_STAT_STATE) == 'R';
 }
 
 /* Returns 0 when there is an answer. */

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/hold_signals.h"
+#include "base/timed_wait.h"
 #include "cli/output.h"
 #include "cli/session_end.h"
 #include "skywalking/sky_policies.h"
@@ -21,11 +22,12 @@
 #include "skywalking/sky_rpc.h"
 #include "skywalking/sky_tasks.h"
 
-#define REPORT_BATCH	    100               /* processes of a report: the answer to more would be longer than post.h keeps */
+#define REPORT_BATCH	    80                /* processes of a report: the answer to more would be longer than post.h keeps */
 #define MAX_BATCH_BYTES	    ((size_t)1 << 20)
 #define BEATS_TO_REPORT_ALL 10
 #define LAST_NS		    (8 * NS_PER_S)    /* for the last windows at the end */
-#define JOIN_S		    3                 /* a request ends within one */
+#define OVER_NS		    (2 * NS_PER_S)    /* what that may take longer */
+#define JOIN_NS		    (3 * NS_PER_S)    /* a request ends within a second */
 #define RETRY_NS	    (5 * NS_PER_S)    /* after a failure */
 #define STEP_MS		    200
 #define STEP_AT_END_MS	    50
@@ -223,13 +225,11 @@ static void step_and_tell(struct sky_client *client)
 /* False: it is over. */
 static bool wait_a_step(struct sky_client *client)
 {
-	uint64_t until_ns = clock_of_ns(CLOCK_REALTIME) + STEP_MS * NS_PER_MS;
-	struct timespec until = { .tv_sec = (time_t)(until_ns / NS_PER_S), .tv_nsec = (long)(until_ns % NS_PER_S) };
 	bool goes_on;
 
 	pthread_mutex_lock(&client->lock);
 	if (!client->is_ending)
-		pthread_cond_timedwait(&client->has_changed, &client->lock, &until);
+		timed_cond_wait(&client->has_changed, &client->lock, clock_ns() + STEP_MS * NS_PER_MS);
 	goes_on = !client->is_ending;
 	pthread_mutex_unlock(&client->lock);
 	return goes_on;
@@ -246,7 +246,7 @@ static void end_tasks(struct sky_client *client)
 		nanosleep(&pause, NULL);
 	if (diag.err)
 		tell(client, diag.text);
-	sky_tasks_done(&client->tasks);
+	sky_tasks_done(&client->tasks, until_ns);
 }
 
 static void *run(void *arg)
@@ -317,7 +317,7 @@ static int start_thread(struct sky_client *client)
 	HOLD_SIGNALS();
 
 	pthread_mutex_init(&client->lock, NULL);
-	pthread_cond_init(&client->has_changed, NULL);
+	timed_cond_init(&client->has_changed);
 	return -pthread_create(&client->thread, NULL, run, client);
 }
 
@@ -363,7 +363,7 @@ int sky_client_start(const struct sky_options *options, struct diag *diag, struc
 
 void sky_client_end(struct sky_client *client)
 {
-	struct timespec until;
+	uint64_t until_ns = clock_ns() + LAST_NS + OVER_NS;
 
 	if (!client)
 		return;
@@ -371,12 +371,9 @@ void sky_client_end(struct sky_client *client)
 	client->is_ending = true;
 	pthread_cond_signal(&client->has_changed);
 	pthread_mutex_unlock(&client->lock);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += (time_t)(LAST_NS / NS_PER_S) + 2;
-	if (pthread_timedjoin_np(client->thread, NULL, &until)) {
+	if (!timed_join(client->thread, until_ns)) {
 		__atomic_store_n(&client->stop, true, __ATOMIC_RELAXED);
-		until.tv_sec += JOIN_S;
-		if (pthread_timedjoin_np(client->thread, NULL, &until)) {
+		if (!timed_join(client->thread, until_ns + JOIN_NS)) {
 			output_say("%s: it is not waited for any longer", client->options.address);
 			return; /* the thread has what it uses until this process ends */
 		}

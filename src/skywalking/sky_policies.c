@@ -7,14 +7,14 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/small_file.h"
+#include "base/process_stat.h"
 #include "cli/output.h"
 
 #define FIRST_ENTRIES	   16
+#define BATCH		   100               /* services of a question: the answer to more would be longer than post.h keeps */
 #define MAX_MESSAGE_BYTES  ((size_t)1 << 20)
 #define DURATION_NS	   (600 * NS_PER_S)  /* of a task that begins by itself */
 #define SILENCE_NS	   (1200 * NS_PER_S) /* of a process, from then on */
-#define STAT_CPU	   12  /* of /proc/PID/stat: utime, counted from behind the name; stime and, later, the number of threads follow */
 
 void sky_policies_done(struct sky_policies *policies)
 {
@@ -52,23 +52,13 @@ static bool is_first_of(const struct sky_processes *processes, uint32_t number)
 	return true;
 }
 
-int sky_policies_query(struct sky_policies *policies, const struct sky_processes *processes, struct sky_rpc *rpc, struct diag *diag)
+static int ask(struct sky_policies *policies, struct buffer *message, struct sky_rpc *rpc, struct diag *diag)
 {
-	CLEANUP(buffer_done) struct buffer message = BUFFER_INIT(MAX_MESSAGE_BYTES);
 	struct reader answer;
 	struct sky_command command;
-	int err;
+	int err = sky_rpc_call(rpc, SKY_POLICIES, message, diag);
 
-	for (uint32_t i = 0; i < processes->nr; i++) {
-		const char *service = processes->all[i].process.entity.service;
-		const struct sky_policy *policy = sky_policy_find(&policies->list, service);
-
-		if (is_first_of(processes, i))
-			sky_write_policy(service, policy ? policy->uuid : "", &message);
-	}
-	if (!message.size)
-		return 0;
-	err = sky_rpc_call(rpc, SKY_POLICIES, &message, diag);
+	message->size = 0;
 	if (err)
 		return err;
 	answer = sky_rpc_message(rpc);
@@ -83,28 +73,45 @@ int sky_policies_query(struct sky_policies *policies, const struct sky_processes
 	return err;
 }
 
+int sky_policies_query(struct sky_policies *policies, const struct sky_processes *processes, struct sky_rpc *rpc, struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer message = BUFFER_INIT(MAX_MESSAGE_BYTES);
+	uint32_t nr = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < processes->nr && !err; i++) {
+		const char *service = processes->all[i].process.entity.service;
+
+		if (!is_first_of(processes, i))
+			continue;
+		sky_write_policy(service, sky_policy_want(&policies->list, service), &message);
+		if (++nr % BATCH == 0)
+			err = ask(policies, &message, rpc, diag);
+	}
+	if (!err && message.size)
+		err = ask(policies, &message, rpc, diag);
+	if (!err)
+		sky_policy_keep_wanted(&policies->list);
+	return err;
+}
+
 /* --- what the processes do ------------------------------------------------------------------------------------------------------------ */
 
 struct measured {
-	uint64_t cpu_ns;
-	uint32_t nr_threads;
+	uint64_t cpu_ns, nr_threads;
 };
 
-static bool measure(uint32_t pid, struct measured *ret_measured)
+/* False: it has ended, and the pid may be another's. */
+static bool measure(const struct sky_watch *watch, struct measured *ret_measured)
 {
-	char path[32], text[1024], *at;
-	unsigned long long user, kernel, threads;
+	struct process_stat stat;
+	uint64_t ticks;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)))
+	if (process_stat_read(watch->pid, &stat) || process_stat_number(&stat, PROCESS_STAT_START) != watch->start)
 		return false;
-	at = strrchr(text, ')');
-	for (int i = 0; at && i < STAT_CPU; i++)
-		at = strchr(at + 1, ' ');
-	if (!at || sscanf(at, "%llu %llu %*d %*d %*d %*d %llu", &user, &kernel, &threads) != 3)
-		return false;
-	ret_measured->cpu_ns = (user + kernel) * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
-	ret_measured->nr_threads = (uint32_t)threads;
+	ticks = process_stat_number(&stat, PROCESS_STAT_UTIME) + process_stat_number(&stat, PROCESS_STAT_STIME);
+	ret_measured->cpu_ns = ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+	ret_measured->nr_threads = process_stat_number(&stat, PROCESS_STAT_THREADS);
 	return true;
 }
 
@@ -114,13 +121,13 @@ static struct sky_watch *watch_of(struct sky_policies *policies, const struct sk
 
 	for (uint32_t i = 0; i < policies->nr_watches; i++) {
 		watch = &policies->watches[i];
-		if (watch->pid == known->process.pid && watch->start == known->start)
+		if (watch->pid == known->process.pid && watch->start == known->program.start)
 			return watch;
 	}
 	if (!array_grow(&policies->watches, policies->nr_watches, &policies->max_watches, sizeof(*watch), FIRST_ENTRIES, SKY_MAX_PROCESSES))
 		return NULL;
 	watch = &policies->watches[policies->nr_watches++];
-	*watch = (struct sky_watch){ .pid = known->process.pid, .start = known->start };
+	*watch = (struct sky_watch){ .pid = known->process.pid, .start = known->program.start };
 	return watch;
 }
 
@@ -130,9 +137,9 @@ static double value_of(enum sky_cause cause, const struct sky_watch *watch, cons
 
 	switch (cause) {
 	case SKY_PROCESS_CPU: /* percent of one CPU, since the last time */
-		return watch->at_ns ? 100.0 * (double)(measured->cpu_ns - watch->cpu_ns) / (double)(now_ns - watch->at_ns) : 0;
+		return watch->at_ns ? 100.0 * ((double)measured->cpu_ns - (double)watch->cpu_ns) / (double)(now_ns - watch->at_ns) : 0;
 	case SKY_PROCESS_THREADS:
-		return measured->nr_threads;
+		return (double)measured->nr_threads;
 	case SKY_SYSTEM_LOAD:
 		return getloadavg(&load, 1) == 1 ? load : 0;
 	}
@@ -162,7 +169,7 @@ static bool is_alarmed(const struct sky_policy *policy, struct sky_watch *watch,
 	uint64_t now_ns = clock_ns();
 	bool is_met = false;
 
-	if (!measure(watch->pid, &measured))
+	if (!measure(watch, &measured))
 		return false;
 	for (uint32_t i = 0; i < policy->nr; i++) {
 		const struct sky_check *check = &policy->checks[i];

@@ -8,7 +8,7 @@
 
 struct sky_watch {                 /* a process of a service with a policy */
 	uint32_t pid;
-	uint64_t start;            /* sky_process_start */
+	uint64_t start;            /* of struct sky_program */
 	uint64_t cpu_ns, at_ns;    /* of the last measurement */
 	uint64_t silent_until_ns;
 	/* By check, one bit a second: was it above? The newest is bit 0 of the first word. */

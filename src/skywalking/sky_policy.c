@@ -33,6 +33,29 @@ const struct sky_policy *sky_policy_find(const struct sky_policy_list *list, con
 	return find(list, service);
 }
 
+const char *sky_policy_want(struct sky_policy_list *list, const char *service)
+{
+	struct sky_policy *policy = find(list, service);
+
+	if (!policy)
+		return "";
+	policy->is_wanted = true;
+	return policy->uuid;
+}
+
+void sky_policy_keep_wanted(struct sky_policy_list *list)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < list->nr; i++) {
+		if (list->all[i].is_wanted)
+			list->all[nr++] = list->all[i];
+	}
+	list->nr = nr;
+	for (uint32_t i = 0; i < nr; i++)
+		list->all[i].is_wanted = false;
+}
+
 static bool is_known(const struct sky_policy_list *list, const struct sky_policy *policy)
 {
 	const struct sky_policy *old = find(list, policy->service);
@@ -62,6 +85,14 @@ static double threshold_of(const struct buffer *text)
 	return r.bad ? (double)NAN : (double)number / 1e6;
 }
 
+/* The largest one in place of those that are larger: it is no possible check. */
+static uint32_t read_u32(struct json_reader *r)
+{
+	uint64_t number = json_read_u64(r);
+
+	return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+}
+
 static void read_check(struct reading *reading, struct sky_check *check)
 {
 	if (!json_enter(&reading->r, '{'))
@@ -71,9 +102,9 @@ static void read_check(struct reading *reading, struct sky_check *check)
 			json_read_text(&reading->r, &reading->text);
 			check->threshold = threshold_of(&reading->text);
 		} else if (!strcmp(reading->key.data, "Period")) {
-			check->period_s = (uint32_t)json_read_u64(&reading->r);
+			check->period_s = read_u32(&reading->r);
 		} else if (!strcmp(reading->key.data, "Count")) {
-			check->count = (uint32_t)json_read_u64(&reading->r);
+			check->count = read_u32(&reading->r);
 		} else {
 			json_skip(&reading->r);
 		}
@@ -100,10 +131,10 @@ static bool is_possible(const struct sky_check *check)
 	return check->count && check->count <= check->period_s && check->period_s <= SKY_MAX_PERIOD_S;
 }
 
-static void leave_out(const struct reading *reading, const struct sky_policy *policy, const char *what)
+static void leave_out(const struct sky_policy_list *list, const struct sky_policy *policy, const char *what)
 {
-	if (reading->list->left_out)
-		reading->list->left_out(policy->service, what);
+	if (list->left_out)
+		list->left_out(policy->service, what);
 }
 
 /* The checks of a target: { "PROCESS_CPU": { ... } }. */
@@ -120,7 +151,7 @@ static void read_target(struct reading *reading, struct sky_policy *policy, bool
 		is_known = is_known_cause(name, &check.cause);
 		read_check(reading, &check);
 		if (!is_known || !is_possible(&check) || policy->nr == SKY_MAX_CHECKS)
-			leave_out(reading, policy, name);
+			leave_out(reading->list, policy, name);
 		else
 			policy->checks[policy->nr++] = check;
 	}
@@ -134,7 +165,7 @@ static void read_targets(struct reading *reading, struct sky_policy *policy)
 		if (!strcmp(reading->key.data, "ON_CPU") || !strcmp(reading->key.data, "OFF_CPU")) {
 			read_target(reading, policy, reading->key.data[1] == 'F');
 		} else {
-			leave_out(reading, policy, reading->key.data);
+			leave_out(reading->list, policy, reading->key.data);
 			json_skip(&reading->r);
 		}
 	}
@@ -173,20 +204,22 @@ static void read_policy(struct reading *reading, struct sky_policy *policy)
 		reading->r = end;
 }
 
-/* Returns 1 if it is a new one, 0 if not, or -ENOMEM. */
-static int put(struct sky_policy_list *list, const struct sky_policy *policy)
+/* True: it is a new one. */
+static bool put(struct sky_policy_list *list, const struct sky_policy *policy)
 {
 	struct sky_policy *old = find(list, policy->service);
 
 	if (is_known(list, policy))
-		return 0;
+		return false;
 	if (!old) {
-		if (!array_grow(&list->all, list->nr, &list->max, sizeof(*list->all), FIRST_POLICIES, SKY_MAX_POLICIES))
-			return -ENOMEM;
+		if (!array_grow(&list->all, list->nr, &list->max, sizeof(*list->all), FIRST_POLICIES, SKY_MAX_POLICIES)) {
+			leave_out(list, policy, "all of it, as there is no room");
+			return false;
+		}
 		old = &list->all[list->nr++];
 	}
 	*old = *policy;
-	return 1;
+	return true;
 }
 
 int sky_policy_read(struct sky_policy_list *list, const char *json, size_t size, struct diag *diag, bool *ret_is_new)
@@ -195,20 +228,18 @@ int sky_policy_read(struct sky_policy_list *list, const char *json, size_t size,
 							 .key = BUFFER_INIT(MAX_TEXT_BYTES),
 							 .text = BUFFER_INIT(MAX_TEXT_BYTES),
 							 .list = list };
-	int err = 0;
 
 	*ret_is_new = false;
 	if (json_enter(&reading.r, '[')) {
-		while (err >= 0 && json_next(&reading.r)) {
-			struct sky_policy policy = { .nr = 0 };
+		while (json_next(&reading.r)) {
+			struct sky_policy policy = { .is_wanted = true };
 
 			read_policy(&reading, &policy);
-			if (!reading.r.bad && *policy.service)
-				err = put(list, &policy);
-			*ret_is_new = *ret_is_new || err > 0;
+			if (!reading.r.bad && *policy.service && put(list, &policy))
+				*ret_is_new = true;
 		}
 	}
 	if (reading.r.bad)
 		return diag_errno(diag, EBADMSG, "the server's policies cannot be read: %s", reading.r.bad);
-	return err < 0 ? err : 0;
+	return 0;
 }

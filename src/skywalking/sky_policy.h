@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-#define SKY_MAX_POLICIES 256 /* services that have any */
+#define SKY_MAX_POLICIES 1024 /* services that have any: as many as there may be processes */
 #define SKY_MAX_CHECKS	 8   /* of a service */
 #define SKY_MAX_PERIOD_S 300
 
@@ -26,6 +26,7 @@ struct sky_policy {
 	char service[128], uuid[64];
 	struct sky_check checks[SKY_MAX_CHECKS];
 	uint32_t nr;
+	bool is_wanted;            /* since the last sky_policy_keep_wanted */
 };
 
 struct sky_policy_list {
@@ -38,6 +39,10 @@ struct sky_policy_list {
 void sky_policy_list_done(struct sky_policy_list *list);
 /* Borrowed until the next reading. NULL: the service has none. */
 const struct sky_policy *sky_policy_find(const struct sky_policy_list *list, const char *service);
-/* Reads policies, JSON: those with another id take the place of the service's old one. *ret_is_new: there were such. 0; -ENOMEM; -EBADMSG
- * with a line: those before the fault are taken. */
+/* Says that the service is still there. Returns the id of its policy, "" if it has none; borrowed as above. */
+const char *sky_policy_want(struct sky_policy_list *list, const char *service);
+/* Removes the policies of services that are not wanted any more. */
+void sky_policy_keep_wanted(struct sky_policy_list *list);
+/* Reads policies, JSON: those with another id take the place of the service's old one. *ret_is_new: there were such. 0, or -EBADMSG
+ * with a line: those before the fault are taken. Policies that find no room are left out. */
 MUST_CHECK int sky_policy_read(struct sky_policy_list *list, const char *json, size_t size, struct diag *diag, bool *ret_is_new);

@@ -9,7 +9,6 @@
 #include "base/dir.h"
 #include "base/number.h"
 #include "base/plain_text.h"
-#include "skywalking/sky_task.h"
 
 #define FIRST_PROCESSES 64
 
@@ -25,10 +24,10 @@ void sky_processes_done(struct sky_processes *processes)
 	*processes = (struct sky_processes){ 0 };
 }
 
-static struct sky_known *find(const struct sky_processes *processes, uint32_t pid, uint64_t start)
+static struct sky_known *find(const struct sky_processes *processes, uint32_t pid, const struct sky_program *program)
 {
 	for (uint32_t i = 0; i < processes->nr; i++) {
-		if (processes->all[i].process.pid == pid && processes->all[i].start == start)
+		if (processes->all[i].process.pid == pid && sky_program_is(&processes->all[i].program, program))
 			return &processes->all[i];
 	}
 	return NULL;
@@ -41,54 +40,44 @@ static bool is_old_enough(uint64_t start, uint64_t min_age_ns)
 	return clock_of_ns(CLOCK_BOOTTIME) >= start_ns + min_age_ns;
 }
 
-static void read_path(uint32_t pid, char path[SKY_PATH_BYTES])
+static void read_path(uint32_t thread, char path[SKY_PATH_BYTES])
 {
 	char link[32];
 	ssize_t size;
 
-	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", thread);
 	size = readlink(link, path, SKY_PATH_BYTES - 1);
 	path[size > 0 ? size : 0] = '\0';
 	plain_make(path);
 }
 
 /* False: not now. */
-static bool read_process(struct proxy *proxy, const struct sky_names *names, uint32_t pid, uint64_t start, struct sky_known *ret_known)
+static bool read_process(struct proxy *proxy, const struct sky_names *names, uint32_t pid, const struct sky_program *program,
+			 struct sky_known *ret_known)
 {
 	static const struct environment_names none;
-	struct sky_known known = { .start = start, .is_there = true, .process = { .pid = pid } };
+	struct sky_known known = { .program = *program, .is_there = true, .process = { .pid = pid } };
 	struct process_identity identity;
 	struct environment_values values;
 
-	if (proxy_identity(proxy, pid, &none, &identity, &values) || !*identity.executable)
+	if (proxy_identity(proxy, program->thread, &none, &identity, &values) || !*identity.executable)
 		return false;
-	read_path(pid, known.process.executable);
+	read_path(program->thread, known.process.executable);
 	sky_names_fill(names, pid, &identity, &known.process.entity);
 	*ret_known = known;
 	return true;
 }
 
-static void add(struct sky_processes *processes, const struct sky_names *names, uint32_t pid, uint64_t start)
+static void add(struct sky_processes *processes, const struct sky_names *names, uint32_t pid, const struct sky_program *program)
 {
 	struct sky_known known;
 
-	if (!read_process(processes->proxy, names, pid, start, &known))
+	if (!read_process(processes->proxy, names, pid, program, &known))
 		return;
 	if (array_grow(&processes->all, processes->nr, &processes->max, sizeof(*processes->all), FIRST_PROCESSES, SKY_MAX_PROCESSES))
 		processes->all[processes->nr++] = known;
 	else
 		processes->nr_left_out++;
-}
-
-/* After an exec it is another one for the server. */
-static void look_again(struct proxy *proxy, const struct sky_names *names, struct sky_known *known)
-{
-	char path[SKY_PATH_BYTES];
-
-	known->is_there = true;
-	read_path(known->process.pid, path);
-	if (strcmp(path, known->process.executable) != 0 && !read_process(proxy, names, known->process.pid, known->start, known))
-		known->is_there = false;
 }
 
 static void remove_ended(struct sky_processes *processes)
@@ -112,17 +101,17 @@ void sky_processes_look(struct sky_processes *processes, const struct sky_names 
 	for (uint32_t i = 0; i < processes->nr; i++)
 		processes->all[i].is_there = false;
 	while (proc && (entry = dir_next(proc, &err))) {
+		struct sky_program program;
 		struct sky_known *known;
-		uint64_t pid, start;
+		uint64_t pid;
 
-		if (number_u64(entry->d_name, INT32_MAX, &pid) || pid == (uint64_t)getpid())
+		if (number_u64(entry->d_name, INT32_MAX, &pid) || pid == (uint64_t)getpid() || !sky_program_read((uint32_t)pid, &program))
 			continue;
-		start = sky_process_start((uint32_t)pid);
-		known = find(processes, (uint32_t)pid, start);
+		known = find(processes, (uint32_t)pid, &program);
 		if (known)
-			look_again(processes->proxy, names, known);
-		else if (start && is_old_enough(start, min_age_ns))
-			add(processes, names, (uint32_t)pid, start);
+			known->is_there = true;
+		else if (is_old_enough(program.start, min_age_ns))
+			add(processes, names, (uint32_t)pid, &program);
 	}
 	remove_ended(processes);
 }

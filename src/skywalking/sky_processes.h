@@ -5,12 +5,13 @@
 
 #include "proxy/proxy.h"
 #include "skywalking/sky_names.h"
+#include "skywalking/sky_program.h"
 
 #define SKY_MAX_PROCESSES 1024
 
 struct sky_known {
 	struct sky_process process;
-	uint64_t start;   /* sky_process_start */
+	struct sky_program program;
 	bool is_reported; /* the server has answered a report with it, whether it gave an id or not */
 	bool is_there;    /* met by the last look */
 };
@@ -24,8 +25,8 @@ struct sky_processes {
 
 MUST_CHECK int sky_processes_init(struct sky_processes *processes, struct diag *diag); /* as proxy_new */
 void sky_processes_done(struct sky_processes *processes);
-/* Looks at /proc: adds processes that are `min_age_ns` old, removes those that have ended. Kernel threads and this process are none, nor
- * is one whose memory did not answer (proxy.h). */
+/* Looks at /proc: adds processes that are `min_age_ns` old, removes those that have ended. After an exec it is another one for the server.
+ * Kernel threads and this process are none, nor is one whose memory did not answer (proxy.h). */
 void sky_processes_look(struct sky_processes *processes, const struct sky_names *names, uint64_t min_age_ns);
 /* NULL: none has this id. Borrowed until the next look. */
 const struct sky_known *sky_processes_find(const struct sky_processes *processes, const char *id);

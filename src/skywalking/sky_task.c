@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/hold_signals.h"
-#include "base/small_file.h"
+#include "base/timed_wait.h"
 #include "cli/output.h"
 #include "cli/session_end.h"
 #include "proxy/proxy.h"
@@ -19,7 +19,6 @@
 #define MAX_WINDOWS	  128
 #define MAX_WINDOWS_BYTES ((size_t)32 << 20)
 #define MAX_WARNINGS	  10
-#define START_FIELD	  19 /* of /proc/PID/stat, counted from behind the name */
 
 struct sky_task {
 	struct sky_task_options options;
@@ -30,25 +29,11 @@ struct sky_task {
 	struct sky_stacks windows[MAX_WINDOWS];
 	uint32_t first, nr;
 	size_t bytes;
-	uint64_t end_ns;                   /* CLOCK_MONOTONIC: whoever sets the clock does not change how long a task lasts */
+	uint64_t start_ns, end_ns;         /* CLOCK_MONOTONIC: whoever sets the clock does not change how long a task lasts */
 	uint64_t since_ms, nr_lost, nr_lost_samples;
-	bool is_stopped, is_over;
+	bool is_stopped, is_over, is_joined;
 	char reason[512];
 };
-
-uint64_t sky_process_start(uint32_t pid)
-{
-	char path[32], text[1024], *at;
-	unsigned long long start = 0;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)))
-		return 0;
-	at = strrchr(text, ')'); /* the name may have any characters */
-	for (int i = 0; at && i <= START_FIELD; i++)
-		at = strchr(at + 1, ' ');
-	return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
-}
 
 /* --- windows -------------------------------------------------------------------------------------------------------------------------- */
 
@@ -89,8 +74,7 @@ static int take_window(void *arg, const struct sonde_window *window, const void 
 	stacks.duration_ns = window->duration_ns;
 	pthread_mutex_lock(&task->lock);
 	task->nr_lost_samples += nr_lost_of(window);
-	if (err) {
-		task->nr_lost++;
+	if (err) { /* count_window counts it */
 		sky_stacks_done(&stacks);
 	} else {
 		while (task->nr == MAX_WINDOWS || (task->nr && task->bytes + stacks.names.capacity > MAX_WINDOWS_BYTES)) {
@@ -102,6 +86,16 @@ static int take_window(void *arg, const struct sonde_window *window, const void 
 	}
 	pthread_mutex_unlock(&task->lock);
 	return err;
+}
+
+/* Of each window, whether it could be made or not. */
+static void count_window(void *arg, const struct sonde_window *window)
+{
+	struct sky_task *task = arg;
+
+	pthread_mutex_lock(&task->lock);
+	task->nr_lost += window->err != 0;
+	pthread_mutex_unlock(&task->lock);
 }
 
 bool sky_task_take_window(struct sky_task *task, struct sky_stacks *ret_window)
@@ -127,19 +121,6 @@ static void note_start(void *arg)
 	pthread_mutex_unlock(&task->lock);
 }
 
-/* Some times a second. */
-static void look_at_clock(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
-{
-	struct sky_task *task = arg;
-
-	pthread_mutex_lock(&task->lock);
-	if (!task->is_stopped && clock_ns() >= task->end_ns) {
-		task->is_stopped = true; /* once: a second call would hurry the names */
-		sonde_session_stop(task->session);
-	}
-	pthread_mutex_unlock(&task->lock);
-}
-
 static void fail(struct sky_task *task, const char *reason)
 {
 	pthread_mutex_lock(&task->lock);
@@ -147,16 +128,38 @@ static void fail(struct sky_task *task, const char *reason)
 	pthread_mutex_unlock(&task->lock);
 }
 
+/* After an exec the samples are not those of the process that the server knows. One that has ended ends the session. */
+static bool has_execed(const struct sky_task_options *options)
+{
+	struct sky_program now;
+
+	return sky_program_read(options->pid, &now) && !sky_program_is(&now, &options->program);
+}
+
+/* Some times a second. */
+static void look(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
+{
+	struct sky_task *task = arg;
+	bool execed = has_execed(&task->options);
+
+	if (execed)
+		fail(task, "the process is another program now");
+	pthread_mutex_lock(&task->lock);
+	if (!task->is_stopped && (execed || clock_ns() >= task->end_ns)) {
+		task->is_stopped = true; /* once: a second call would hurry the names */
+		sonde_session_stop(task->session);
+	}
+	pthread_mutex_unlock(&task->lock);
+}
+
 /* Waits for the task's time. False: it was stopped before. */
 static bool wait_for_start(struct sky_task *task)
 {
-	struct timespec time = { .tv_sec = (time_t)(task->options.start_unix_ns / NS_PER_S),
-				 .tv_nsec = (long)(task->options.start_unix_ns % NS_PER_S) };
 	bool goes_on;
 
 	pthread_mutex_lock(&task->lock);
-	while (!task->is_stopped && clock_of_ns(CLOCK_REALTIME) < task->options.start_unix_ns)
-		pthread_cond_timedwait(&task->has_changed, &task->lock, &time);
+	while (!task->is_stopped && clock_ns() < task->start_ns)
+		timed_cond_wait(&task->has_changed, &task->lock, task->start_ns);
 	goes_on = !task->is_stopped;
 	pthread_mutex_unlock(&task->lock);
 	return goes_on;
@@ -167,12 +170,13 @@ static int look_at_process(const struct sky_task_options *options, struct diag *
 {
 	CLEANUP(proxy_freep) struct proxy *proxy = NULL;
 	CLEANUP(fclosep) FILE *maps = NULL;
+	struct sky_program now;
 	int err = proxy_new(diag, &proxy);
 
 	if (err)
 		return err;
-	if (proxy_maps(proxy, options->pid, options->pid, &maps) || fgetc(maps) == EOF ||
-	    sky_process_start(options->pid) != options->process_start)
+	if (!sky_program_read(options->pid, &now) || !sky_program_is(&now, &options->program) ||
+	    proxy_maps(proxy, options->pid, now.thread, &maps) || fgetc(maps) == EOF)
 		return diag_errno(diag, ESRCH, "this process could not be profiling");
 	return 0;
 }
@@ -214,7 +218,8 @@ static void profile(struct sky_task *task)
 		.profile_format = "jsonl",
 		.profile = take_window,
 		.started = note_start,
-		.progress = look_at_clock,
+		.progress = look,
+		.window = count_window,
 		.arg = task,
 	};
 	struct sonde_session *session = NULL;
@@ -266,9 +271,10 @@ int sky_task_start(const struct sky_task_options *options, struct diag *diag, st
 	if (!task)
 		return -ENOMEM;
 	task->options = *options;
+	task->start_ns = monotonic_of(options->start_unix_ns);
 	task->end_ns = monotonic_of(options->end_unix_ns);
 	pthread_mutex_init(&task->lock, NULL);
-	pthread_cond_init(&task->has_changed, NULL);
+	timed_cond_init(&task->has_changed);
 	err = pthread_create(&task->thread, NULL, run, task);
 	if (err) {
 		free(task);
@@ -278,12 +284,21 @@ int sky_task_start(const struct sky_task_options *options, struct diag *diag, st
 	return 0;
 }
 
+bool sky_task_join(struct sky_task *task, uint64_t until_ns)
+{
+	if (!task->is_joined)
+		task->is_joined = timed_join(task->thread, until_ns);
+	return task->is_joined;
+}
+
 void sky_task_free(struct sky_task *task)
 {
 	if (!task)
 		return;
-	sky_task_stop(task);
-	pthread_join(task->thread, NULL);
+	if (!task->is_joined) {
+		sky_task_stop(task);
+		pthread_join(task->thread, NULL);
+	}
 	while (task->nr)
 		drop_first(task);
 	pthread_cond_destroy(&task->has_changed);

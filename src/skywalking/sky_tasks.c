@@ -155,7 +155,7 @@ static bool is_new(struct sky_tasks *tasks, const struct given *given)
 static void begin(struct sky_tasks *tasks, const struct sky_known *known, const struct given *given)
 {
 	struct sky_task_options options = { .pid = known->process.pid,
-					    .process_start = known->start,
+					    .program = known->program,
 					    .is_off_cpu = !strcmp(given->target, "OFF_CPU"),
 					    .start_unix_ns = given->start_ms * NS_PER_MS };
 
@@ -170,8 +170,13 @@ static void begin(struct sky_tasks *tasks, const struct sky_known *known, const 
 		start_or_extend(tasks, &options);
 }
 
-/* One of another agent, or whose process is not reported yet, is not taken: the next query brings it again. */
-static void take(struct sky_tasks *tasks, const struct sky_processes *processes, struct given *given)
+static bool is_past(const struct given *given)
+{
+	return given->start_ms + given->duration_s * (NS_PER_S / NS_PER_MS) <= clock_of_ns(CLOCK_REALTIME) / NS_PER_MS;
+}
+
+/* One whose process is not reported, or not yet, is not taken: the next query shall bring it again, until its time is over. False. */
+static bool take(struct sky_tasks *tasks, const struct sky_processes *processes, const struct given *given)
 {
 	size_t length = strcspn(given->process_ids, ",");
 	char first[SKY_ID_BYTES];
@@ -180,36 +185,49 @@ static void take(struct sky_tasks *tasks, const struct sky_processes *processes,
 	snprintf(first, sizeof(first), "%.*s", (int)length, given->process_ids);
 	known = length < sizeof(first) ? sky_processes_find(processes, first) : NULL;
 	if (!known)
-		return;
-	if (given->update_ms > tasks->seen_ms)
-		tasks->seen_ms = given->update_ms;
+		return is_past(given);
 	if (!is_new(tasks, given))
-		return;
+		return true;
 	if (given->process_ids[length])
 		output_say("task %s: one process is profiled; left out: %.400s", given->id, given->process_ids + length + 1);
 	begin(tasks, known, given);
+	return true;
+}
+
+static void say_unreadable(struct sky_tasks *tasks)
+{
+	if (!tasks->has_said_unreadable)
+		output_say("a task of the server cannot be read: it lacks something, or is too long. Others are not said");
+	tasks->has_said_unreadable = true;
 }
 
 void sky_tasks_take(struct sky_tasks *tasks, const struct sky_processes *processes, struct reader message)
 {
 	struct sky_command command;
 	struct given given;
+	uint64_t newest_ms = 0, before_ms = UINT64_MAX; /* of all; where the first one that must come again lies behind */
 
 	while (sky_next_command(&message, &command)) {
 		if (!sky_is_command(&command, "EBPFProfilingTaskQuery"))
 			continue;
-		if (read_task(&command, &given)) {
-			take(tasks, processes, &given);
-		} else if (!tasks->has_said_unreadable) {
-			tasks->has_said_unreadable = true;
-			output_say("a task of the server cannot be read: it lacks something, or is too long. Others are not said");
+		if (!read_task(&command, &given)) {
+			say_unreadable(tasks);
+			continue;
 		}
+		if (given.update_ms > newest_ms)
+			newest_ms = given.update_ms;
+		if (!take(tasks, processes, &given) && given.update_ms && given.update_ms - 1 < before_ms)
+			before_ms = given.update_ms - 1;
 	}
+	if (newest_ms > before_ms)
+		newest_ms = before_ms;
+	if (newest_ms > tasks->seen_ms)
+		tasks->seen_ms = newest_ms;
 }
 
 void sky_tasks_begin(struct sky_tasks *tasks, const struct sky_known *known, const char *id, bool is_off_cpu, uint64_t duration_ns)
 {
-	struct sky_task_options options = { .pid = known->process.pid, .process_start = known->start, .is_off_cpu = is_off_cpu };
+	struct sky_task_options options = { .pid = known->process.pid, .program = known->program, .is_off_cpu = is_off_cpu };
 
 	snprintf(options.id, sizeof(options.id), "%s", id);
 	snprintf(options.process_id, sizeof(options.process_id), "%s", known->process.id);
@@ -225,14 +243,25 @@ struct sending {
 	struct diag *diag;
 	struct sky_data data;
 	struct buffer body;
-	uint64_t nr; /* samples */
+	uint64_t nr, nr_sent, nr_refused; /* samples: in the body; of bodies before */
 };
 
+/* What the server refuses is lost; others may pass. */
 static int send_body(struct sending *sending)
 {
 	int err = sending->body.size ? sky_rpc_stream(sending->rpc, SKY_RECORDS, &sending->body, sending->diag) : 0;
 
 	sending->body.size = 0;
+	if (!err) {
+		sending->nr_sent += sending->nr;
+	} else if (err == -EPROTO && grpc_is_refusal(sending->rpc->answer)) {
+		output_say("task %s: %" PRIu64 " samples are lost: %s", sending->data.task_id, sending->nr,
+			   failure_text(sending->diag, err));
+		*sending->diag = (struct diag){ 0 };
+		sending->nr_refused += sending->nr;
+		err = 0;
+	}
+	sending->nr = 0;
 	return err;
 }
 
@@ -255,10 +284,9 @@ static int send_window(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *
 {
 	const struct sky_task_options *task = sky_task_options(slot->task);
 	const struct sky_stacks *window = &slot->window;
-	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(MAX_BODY_BYTES);
 	struct sending sending = { .rpc = rpc,
 				   .diag = diag,
-				   .body = body,
+				   .body = BUFFER_INIT(MAX_BODY_BYTES),
 				   .data = { .task_id = task->id,
 					     .process_id = task->process_id,
 					     .start_ms = sky_task_since_ms(slot->task),
@@ -268,10 +296,11 @@ static int send_window(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *
 
 	if (!err)
 		err = send_body(&sending);
-	body = sending.body;
+	buffer_done(&sending.body);
 	if (err)
 		return err;
-	slot->nr_sent += sending.nr;
+	slot->nr_sent += sending.nr_sent;
+	slot->nr_refused += sending.nr_refused;
 	slot->nr_without += window->nr_without;
 	return 0;
 }
@@ -283,46 +312,47 @@ static int send_windows(struct sky_slot *slot, struct sky_rpc *rpc, struct diag 
 
 		slot->has_window = true;
 		err = send_window(slot, rpc, diag);
-		if (err && (err != -EPROTO || !grpc_is_refusal(rpc->answer)))
+		if (err)
 			return err;
-		if (err) { /* others may pass */
-			slot->nr_lost++;
-			output_say("task %s: a window is lost: %s", sky_task_options(slot->task)->id, failure_text(diag, err));
-			*diag = (struct diag){ 0 };
-		}
 		sky_stacks_done(&slot->window);
 		slot->has_window = false;
 	}
 	return 0;
 }
 
-static void slot_done(struct sky_slot *slot)
+static void drop_windows(struct sky_slot *slot)
 {
-	if (slot->has_window)
+	while (slot->has_window || sky_task_take_window(slot->task, &slot->window)) {
 		sky_stacks_done(&slot->window);
-	sky_task_free(slot->task);
-	*slot = (struct sky_slot){ 0 };
+		slot->has_window = false;
+		slot->nr_lost++;
+	}
 }
 
-static void say_end(const struct sky_slot *slot, const char *reason)
+/* What became of a task that will send no more. */
+static void say_end(const struct sky_slot *slot)
 {
 	const struct sky_task_options *options = sky_task_options(slot->task);
 	struct sky_task_losses losses = sky_task_losses(slot->task);
+	const char *reason;
 
-	if (*reason)
+	if (!sky_task_is_over(slot->task, &reason))
+		output_say("task %s does not end: what it sampled last is lost", options->id);
+	else if (*reason)
 		output_say("task %s failed: %s", options->id, reason);
-	else
-		output_say("task %s, %s of process %" PRIu32 ": %" PRIu64 " %s sent; without a stack: %" PRIu64 ", lost: %" PRIu64
-			   ", lost windows: %" PRIu64,
-			   options->id, options->is_off_cpu ? "OFF_CPU" : "ON_CPU", options->pid, slot->nr_sent,
-			   options->is_off_cpu ? "waits" : "samples", slot->nr_without, losses.nr_samples,
-			   slot->nr_lost + losses.nr_windows);
+	if (!sky_task_since_ms(slot->task)) /* it never began */
+		return;
+	output_say("task %s, %s of process %" PRIu32 ": %" PRIu64 " %s sent; without a stack: %" PRIu64 ", lost: %" PRIu64
+		   ", lost windows: %" PRIu64,
+		   options->id, options->is_off_cpu ? "OFF_CPU" : "ON_CPU", options->pid, slot->nr_sent,
+		   options->is_off_cpu ? "waits" : "samples", slot->nr_without, losses.nr_samples + slot->nr_refused,
+		   slot->nr_lost + losses.nr_windows);
 }
 
 static int serve(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *diag)
 {
 	const char *reason;
-	bool is_over = sky_task_is_over(slot->task, &reason); /* before the windows: there are no more then */
+	bool is_over = sky_task_is_over(slot->task, &reason); /* looked at before the windows: there are no more then */
 	int err = send_windows(slot, rpc, diag);
 
 	if (slot->stopped_ns && !is_over && clock_ns() - slot->stopped_ns > LAST_WINDOW_NS)
@@ -330,8 +360,9 @@ static int serve(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *diag)
 	if (err)
 		return err;
 	if (is_over) {
-		say_end(slot, reason);
-		slot_done(slot);
+		say_end(slot);
+		sky_task_free(slot->task);
+		*slot = (struct sky_slot){ 0 };
 	}
 	return 0;
 }
@@ -364,17 +395,29 @@ bool sky_tasks_are_over(const struct sky_tasks *tasks)
 	return true;
 }
 
-void sky_tasks_done(struct sky_tasks *tasks)
+/* The names of its last window are hurried after a while. False: it does not end. */
+static bool join(const struct sky_slot *slot, uint64_t until_ns)
+{
+	uint64_t hurry_ns = slot->stopped_ns + LAST_WINDOW_NS;
+
+	if (sky_task_join(slot->task, hurry_ns < until_ns ? hurry_ns : until_ns))
+		return true;
+	sky_task_stop(slot->task);
+	return sky_task_join(slot->task, until_ns);
+}
+
+void sky_tasks_done(struct sky_tasks *tasks, uint64_t until_ns)
 {
 	for (uint32_t i = 0; i < SKY_MAX_TASKS; i++) {
 		struct sky_slot *slot = &tasks->slots[i];
+		bool has_ended = slot->task && join(slot, until_ns);
 
 		if (!slot->task)
 			continue;
-		slot->nr_lost += slot->has_window;
-		for (struct sky_stacks window; sky_task_take_window(slot->task, &window); slot->nr_lost++)
-			sky_stacks_done(&window);
-		say_end(slot, "");
-		slot_done(slot);
+		drop_windows(slot);
+		say_end(slot);
+		if (has_ended) /* else its thread has what it uses until this process ends */
+			sky_task_free(slot->task);
+		*slot = (struct sky_slot){ 0 };
 	}
 }

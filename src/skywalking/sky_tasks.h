@@ -13,7 +13,7 @@ struct sky_slot {
 	struct sky_stacks window;      /* that is being sent, if has_window */
 	bool has_window;
 	uint64_t stopped_ns;           /* when its end was asked for; 0: it was not */
-	uint64_t nr_sent, nr_without;  /* samples */
+	uint64_t nr_sent, nr_without, nr_refused; /* samples */
 	uint64_t nr_lost;              /* windows that could not be sent until the end */
 };
 
@@ -21,7 +21,7 @@ struct sky_tasks {
 	struct sky_slot slots[SKY_MAX_TASKS];
 	const char *period;            /* borrowed: "9ms" */
 	uint64_t flush_ns;
-	uint64_t seen_ms;              /* the newest task that was seen */
+	uint64_t seen_ms;              /* all tasks up to that update were taken */
 	uint64_t taken[SKY_MAX_TAKEN]; /* hashes of the last tasks, whatever became of them: a server may give them again */
 	uint32_t nr_taken;             /* ever */
 	bool has_said_unreadable;
@@ -35,6 +35,7 @@ void sky_tasks_begin(struct sky_tasks *tasks, const struct sky_known *known, con
 MUST_CHECK int sky_tasks_send(struct sky_tasks *tasks, struct sky_rpc *rpc, struct diag *diag);
 void sky_tasks_stop(struct sky_tasks *tasks);          /* all of them */
 bool sky_tasks_are_over(const struct sky_tasks *tasks);
-void sky_tasks_done(struct sky_tasks *tasks);
+/* After sky_tasks_stop: waits for the ends of the tasks, until that time (clock_ns), and says what became of each. */
+void sky_tasks_done(struct sky_tasks *tasks, uint64_t until_ns);
 /* "9ms", "1500us", "2s": a millisecond or more. 0 or -EINVAL. For the tests, too. */
 MUST_CHECK int sky_period_parse(const char *text, uint64_t *ret_ns);

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/priority.h"
-#include "base/small_file.h"
+#include "base/process_stat.h"
 #include "base/spawn.h"
 #include "codec/wire.h"
 #include "worker/opening.h"
@@ -284,12 +284,13 @@ static bool is_overdue(const struct worker *worker, struct exchange *exchange)
 /* Does the kernel wait for something on its behalf? False if it waits only for a CPU. */
 static bool is_asleep(const struct worker *worker)
 {
-	char path[32], text[128];
-	const char *behind;
+	struct process_stat stat;
+	char state;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)worker->helper.pid);
-	behind = small_file_read(AT_FDCWD, path, text, sizeof(text)) ? NULL : strrchr(text, ')');
-	return behind && (behind[2] == 'S' || behind[2] == 'D');
+	if (process_stat_read((uint32_t)worker->helper.pid, &stat))
+		return false;
+	state = process_stat_char(&stat, PROCESS_STAT_STATE);
+	return state == 'S' || state == 'D';
 }
 
 /* True if it has slept and used no CPU for max_idle_ns: then only the file's file system can be the cause. */

@@ -7,11 +7,13 @@
  *   hung stack FILE           has its stack in the file, and sleeps
  *   hung lock FILE            writes a page of it and maps another over it: the kernel holds the lock of the process's memory while it
  *                             waits for the page to be written
+ *   hung lock-later FILE      does so when it gets SIGUSR1
  *   hung environment FILE     a page of its environment is the file's; it spins
  *   hung names                runs code in no file, and its perf map is a FIFO without a writer */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -80,6 +82,18 @@ static void *lock_memory(void *path)
 	return NULL;
 }
 
+static void *lock_memory_later(void *path)
+{
+	sigset_t signals;
+	int number;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	ready();
+	sigwait(&signals, &number);
+	return lock_memory(path);
+}
+
 /* Executes itself once more, with an environment of several pages. */
 static void cover_environment(char **argv)
 {
@@ -124,6 +138,12 @@ int main(int argc, char **argv)
 		cover_environment(argv);
 	} else if (!strcmp(argv[1], "lock")) {
 		pthread_create(&thread, NULL, lock_memory, argv[2]);
+	} else if (!strcmp(argv[1], "lock-later")) {
+		sigset_t all;
+
+		sigfillset(&all);
+		pthread_sigmask(SIG_BLOCK, &all, NULL);
+		pthread_create(&thread, NULL, lock_memory_later, argv[2]);
 	} else if (!strcmp(argv[1], "names")) {
 		run_in_no_file();
 	}

@@ -256,6 +256,53 @@ static void policies(void **state)
 	sky_policy_list_done(&all);
 }
 
+static uint32_t nr_left_out;
+
+static void count_left_out(const char *service, const char *what)
+{
+	nr_left_out += strstr(what, "no room") != NULL;
+}
+
+/* Services come and go: those that are gone make room, and what finds none is no failure. */
+static void more_policies_than_room(void **state)
+{
+	CLEANUP(buffer_done) struct buffer json = BUFFER_INIT((size_t)1 << 20);
+	struct sky_policy_list all = { .left_out = count_left_out };
+	char text[128];
+	bool is_new;
+
+	for (int i = 0; i < SKY_MAX_POLICIES + 3; i++) {
+		snprintf(text, sizeof(text), "%c" POLICY("s%d", "u", ""), i ? ',' : '[', i);
+		buffer_append(&json, text, strlen(text));
+	}
+	buffer_append(&json, "]", 1);
+	for (int i = 1; i <= 2; i++) {
+		assert_int_equal(sky_policy_read(&all, json.data, json.size, NULL, &is_new), 0);
+		assert_int_equal(all.nr, SKY_MAX_POLICIES);
+		assert_int_equal(nr_left_out, 3 * i);
+	}
+	sky_policy_keep_wanted(&all);
+	assert_int_equal(all.nr, SKY_MAX_POLICIES);
+	assert_string_equal(sky_policy_want(&all, "s7"), "u");
+	assert_string_equal(sky_policy_want(&all, "s2000"), "");
+	sky_policy_keep_wanted(&all);
+	assert_int_equal(all.nr, 1);
+	assert_string_equal(all.all[0].service, "s7");
+	sky_policy_list_done(&all);
+}
+
+static void periods_beyond_32_bits(void **state)
+{
+	static const char json[] = "[" POLICY("a", "1", "\"ON_CPU\":{\"PROCESS_CPU\":{\"Threshold\":\"80\",\"Period\":4294967306,"
+						 "\"Count\":4294967301}}") "]";
+	struct sky_policy_list all = { 0 };
+	bool is_new;
+
+	assert_int_equal(sky_policy_read(&all, json, strlen(json), NULL, &is_new), 0);
+	assert_int_equal(all.all[0].nr, 0);
+	sky_policy_list_done(&all);
+}
+
 /* --- names ---------------------------------------------------------------------------------------------------------------------------- */
 
 static void templates(void **state)
@@ -287,7 +334,8 @@ int main(void)
 		cmocka_unit_test(stacks_are_merged_by_name), cmocka_unit_test(sides),	  cmocka_unit_test(waits),
 		cmocka_unit_test(names_of_interpreters),     cmocka_unit_test(large_counts), cmocka_unit_test(long_names),
 		cmocka_unit_test(no_profile),		     cmocka_unit_test(ids),	  cmocka_unit_test(periods),
-		cmocka_unit_test(policies),		     cmocka_unit_test(templates),
+		cmocka_unit_test(policies),		     cmocka_unit_test(templates),	  cmocka_unit_test(more_policies_than_room),
+		cmocka_unit_test(periods_beyond_32_bits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

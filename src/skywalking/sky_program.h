@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sky_program: which program a pid is: from an exec to the next one, or to the end of the process. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sky_program {
+	uint64_t start; /* of the process, in ticks of the clock since boot */
+	/* Where the program's stack begins: another address after each exec, unless the process has switched that off (personality(2)).
+	 * 0: not known, as in the middle of an exec. */
+	uint64_t stack;
+	uint32_t thread; /* one that lives: when the first one has ended, /proc/PID shows nothing of the program any more */
+};
+
+/* False: there is no such process. */
+bool sky_program_read(uint32_t pid, struct sky_program *ret_program);
+/* False if they are certainly different ones. */
+bool sky_program_is(const struct sky_program *a, const struct sky_program *b);
