@@ -46,6 +46,12 @@ def ask(data, steps):
 	return [[json.loads(row) for row in json.loads(line).splitlines()] for line in done.stdout.splitlines()]
 
 
+def tables():
+	"""The statements that make them."""
+	with open(os.path.join(ROOT, "packaging", "clickhouse.sql"), encoding="utf-8") as file:
+		return [step for step in re.sub(r"--[^\n]*", "", file.read()).split(";") if step.strip()]
+
+
 def documented_queries():
 	with open(os.path.join(ROOT, "docs", "internals", "agent.md"), encoding="utf-8") as file:
 		return re.findall(r"```sql\n(.*?)```", file.read(), re.DOTALL)
@@ -60,24 +66,24 @@ def tables_have_what_the_store_has():
 		with Background("agent", "--store", folder, "--window", 1, "-F", 97, "--env", "HOME", "--clickhouse", "http://%s" % server.address, 6) as running:
 			result = running.finish()
 	report = converted(folder)
-	with open(os.path.join(ROOT, "packaging", "clickhouse.sql"), encoding="utf-8") as file:
-		tables = [step for step in re.sub(r"--[^\n]*", "", file.read()).split(";") if step.strip()]
 	inserts = ["INSERT INTO sonde.lines FORMAT LineAsString\n" + message.decode() for _, message in server.taken]
 	check(len(inserts) >= 4, lambda: str(result))
 	sums = "SELECT toInt64(sum(value)) AS samples, toInt64(uniqExact(stack)) AS stacks FROM sonde.samples FINAL"
 	missing = "SELECT toInt64(count()) AS nr FROM sonde.samples FINAL WHERE stack NOT IN (SELECT hash FROM sonde.stacks)"
 	labels = "SELECT toInt64(count()) AS nr FROM sonde.samples FINAL WHERE labels['service.name'] = 'chain'"
 	leaf = "SELECT toInt64(sum(value)) AS samples FROM sonde.samples FINAL INNER JOIN (SELECT * FROM sonde.stacks FINAL) AS s ON s.hash = stack WHERE comm = 'chain' AND s.names[1] = 'leaf'"
-	answers = ask(data, tables + inserts + [sums] + inserts + [sums, missing, labels, leaf] + documented_queries())
-	once, twice, missing_rows, label_rows, leaf_rows = answers[len(tables) + len(inserts)], *answers[len(tables) + 2 * len(inserts) + 1:len(tables) + 2 * len(inserts) + 5]
+	made = tables()
+	answers = ask(data, made + inserts + [sums] + inserts + [sums, missing, labels, leaf] + documented_queries())
+	once, twice, missing_rows, label_rows, leaf_rows = answers[len(made) + len(inserts)], *answers[len(made) + 2 * len(inserts) + 1:len(made) + 2 * len(inserts) + 5]
 	check_equal(int(once[0]["samples"]), nr_samples(report), "samples in the table, and stored ones")
 	check_equal(twice, once, "sums after all came twice, and before")
 	check_equal(int(missing_rows[0]["nr"]), 0, "samples without their stack")
 	check(int(label_rows[0]["nr"]) > 0 and int(leaf_rows[0]["samples"]) > 100, lambda: "labels %s, leaf %s" % (label_rows, leaf_rows))
-	queries = answers[len(tables) + 2 * len(inserts) + 5:]
+	queries = answers[len(made) + 2 * len(inserts) + 5:]
 	check(len(queries) == 3 and queries[0] and queries[1], lambda: str(queries))
 	check(queries[0][0]["function"] == "leaf", lambda: str(queries[0][:3]))
 	return "%d samples, %d stacks" % (nr_samples(report), int(once[0]["stacks"]))
 
 
-run_tests(seconds=900)
+if __name__ == "__main__":
+	run_tests(seconds=900)

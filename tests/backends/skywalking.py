@@ -51,6 +51,13 @@ FILES = {"alarm-settings.yml": "rules: {}\n", "component-libraries.yml": "Unknow
 OAL = ("browser", "cilium", "core", "disable", "dotnet-agent", "ebpf", "java-agent", "mesh", "tcp")
 SECONDS = 60 # the server refuses shorter tasks
 PYTHON = "import time\ndef leaf(n):\n x = 0\n for i in range(n): x += i * i\n return x\ndef work():\n return leaf(20000)\ndef main():\n while True: work()\nmain()\n"
+JAVA = """class Deep {
+	static long sum;
+	static long leaf(int n) { long x = 0; for (int i = 0; i < n; i++) x += (long) i * i ^ x >> 3; return x; }
+	static void work() { sum += leaf(20000); }
+	public static void main(String[] words) { while (true) work(); }
+}
+"""
 SLEEPER = "import os, time\ndef nap(): time.sleep(0.02)\ndef main():\n while True: nap()\nmain()\n"
 SCHEDULES = "query($t:ID!){s:queryEBPFProfilingSchedules(taskId:$t){scheduleId process{name} startTime endTime}}"
 ANALYSE = ("query($s:[ID!]!,$t:[EBPFProfilingAnalyzeTimeRange!]!,$a:EBPFProfilingAnalyzeAggregateType){r:analysisEBPFProfilingResult(scheduleIdList:$s,timeRanges:$t,aggregateType:$a)"
@@ -183,36 +190,52 @@ def wait_for_ends(running, tasks):
 	return sent
 
 
+def compiled_java():
+	"""The folder of the class Deep."""
+	folder = fresh_folder("java")
+	with open(os.path.join(folder, "Deep.java"), "w", encoding="ascii") as file:
+		file.write(JAVA)
+	check_equal(run(["javac", "-d", folder, os.path.join(folder, "Deep.java")]).code, 0, "javac")
+	return folder
+
+
+def check_order(trees, chain, nr):
+	"""Of these samples, nearly all have the chain's functions in their order, and kernel frames only above those of the user."""
+	right = 0
+	for path, count in [each for tree in trees for each in paths(tree)]:
+		kinds = [kind for _, kind in path]
+		check(kinds == sorted(kinds, reverse=True), lambda: "a kernel frame below one of the user: %s" % path) # pylint: disable=cell-var-from-loop
+		right += count if [name for name, _ in path if name in chain] == chain else 0
+	check(right > 0.95 * nr, lambda: "%s stand in their order in %d of %d: %s" % (chain, right, nr, list(paths(trees[0]))[:3]))
+
+
 @test
 def tasks_of_both_kinds():
 	need_bpf()
 	python = os.path.realpath(find_tool("python3"))
-	with Oap() as oap, subprocess.Popen([python, "-c", PYTHON], env=service("spinner")) as spinner, subprocess.Popen([python, "-c", SLEEPER], env=service("sleeper")) as sleeper, agent(oap) as running:
+	with Oap() as oap, subprocess.Popen([python, "-c", PYTHON], env=service("spinner")) as spinner, subprocess.Popen([python, "-c", SLEEPER], env=service("sleeper")) as sleeper, \
+		subprocess.Popen(["java", "-cp", compiled_java(), "Deep"], env=service("deep")) as deep, agent(oap) as running:
 		try:
 			label = os.path.basename(os.readlink("/proc/%d/exe" % spinner.pid))
 			on, off = oap.create("spinner", label, "ON_CPU"), oap.create("sleeper", label, "OFF_CPU")
+			java = oap.create("deep", "java", "ON_CPU")
 			before_s = cpu_seconds(spinner.pid)
-			sent = wait_for_ends(running, [on, off])
+			sent = wait_for_ends(running, [on, off, java])
 			used_s = cpu_seconds(spinner.pid) - before_s
-			on_trees, off_trees, durations = oap.trees(on, "COUNT"), oap.trees(off, "COUNT"), oap.trees(off, "DURATION")
+			on_trees, off_trees, durations, java_trees = oap.trees(on, "COUNT"), oap.trees(off, "COUNT"), oap.trees(off, "DURATION"), oap.trees(java, "COUNT")
 		finally:
 			spinner.kill()
 			sleeper.kill()
+			deep.kill()
 		running.send(signal.SIGTERM)
 		running.process.wait(30)
-	check_equal((total(on_trees), total(off_trees)), (sent[on], sent[off]), "samples and waits that the server shows, and that were sent")
+	check_equal((total(on_trees), total(off_trees), total(java_trees)), (sent[on], sent[off], sent[java]), "samples and waits that the server shows, and that were sent")
 	check(0.6 < sent[on] * 0.009 / used_s < 1.05, lambda: "%d samples, one each 9 ms, of the %.1f s that the program used meanwhile" % (sent[on], used_s))
-	right = 0
-	for tree in on_trees:
-		for path, count in paths(tree):
-			names = [symbol for symbol, _ in path]
-			kinds = [kind for _, kind in path]
-			check(kinds == sorted(kinds, reverse=True), lambda: "a kernel frame below one of the user: %s" % path) # pylint: disable=cell-var-from-loop
-			right += count if [name for name in names if name in ("main (<string>)", "work (<string>)", "leaf (<string>)")] == ["main (<string>)", "work (<string>)", "leaf (<string>)"] else 0
-	check(right > 0.95 * sent[on], lambda: "main, work and leaf stand in their order in %d of %d: %s" % (right, sent[on], list(paths(on_trees[0]))[:3]))
+	check_order(on_trees, ["main (<string>)", "work (<string>)", "leaf (<string>)"], sent[on])
+	check_order(java_trees, ["Deep.main (Deep.java)", "Deep.work (Deep.java)", "Deep.leaf (Deep.java)"], sent[java])
 	check(total(durations) > 0.8 * SECONDS * 1e9 and total(durations) < 1.1 * SECONDS * 1e9, lambda: "%.1f s of waits in %d s" % (total(durations) / 1e9, SECONDS))
 	check(0.019 <= total(durations) / 1e9 / sent[off] < 0.04, lambda: "%.1f ms a wait" % (total(durations) / 1e6 / sent[off]))
-	return "%d samples, %d waits of %.2f ms" % (sent[on], sent[off], total(durations) / 1e6 / sent[off])
+	return "%d samples, %d of Java, %d waits of %.2f ms" % (sent[on], sent[java], sent[off], total(durations) / 1e6 / sent[off])
 
 
 @test
