@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/dir.h"
 #include "base/number.h"
 #include "base/small_file.h"
 
@@ -31,6 +33,31 @@ static const char *find(const struct process_stat *stat, int field)
 	for (int i = NAME_FIELD; at && i < field; i++)
 		at = strchr(at + 1, ' ');
 	return at ? at + 1 : "";
+}
+
+uint32_t process_stat_thread(int proc_fd)
+{
+	int fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+	CLEANUP(closedirp) DIR *threads = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (fd >= 0 && !threads)
+		close(fd);
+	while (threads && (entry = dir_next(threads, &err))) {
+		struct process_stat stat;
+		uint64_t tid;
+		char path[32], state;
+
+		if (number_u64(entry->d_name, INT32_MAX, &tid))
+			continue;
+		snprintf(path, sizeof(path), "task/%" PRIu64 "/stat", tid);
+		if (small_file_read(proc_fd, path, stat.text, sizeof(stat.text)))
+			continue;
+		state = process_stat_char(&stat, PROCESS_STAT_STATE);
+		if (state != 'Z' && state != 'X')
+			return (uint32_t)tid;
+	}
+	return 0;
 }
 
 char process_stat_char(const struct process_stat *stat, int field)

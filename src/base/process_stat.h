@@ -16,6 +16,9 @@ struct process_stat {
 /* 0 or a negative errno. */
 MUST_CHECK int process_stat_read(uint32_t pid, struct process_stat *ret_stat);
 MUST_CHECK int process_stat_read_at(int proc_fd, struct process_stat *ret_stat); /* proc_fd: /proc/PID */
+/* A thread of the process that has not ended; 0: there is none. When its first thread has ended, /proc/PID says little of a process that
+ * goes on, but /proc/PID/task/TID of the others does. */
+uint32_t process_stat_thread(int proc_fd);
 /* A field's first character, behind the name; '\0': there is no such field. */
 char process_stat_char(const struct process_stat *stat, int field);
 uint64_t process_stat_number(const struct process_stat *stat, int field); /* 0: it is none, or negative */

@@ -145,6 +145,34 @@ static void choose_service(struct process_identity *identity)
 		snprintf(to, sizeof(identity->service), "%s", identity->executable);
 }
 
+/* proc_fd: /proc/PID, or /proc/PID/task/TID. */
+static int read_at(int proc_fd, const struct environment_names *names, struct process_identity *identity, struct environment_values *values)
+{
+	bool is_empty = false;
+	int err = read_environment(proc_fd, names, identity, values, &is_empty);
+
+	if (!err)
+		err = read_cgroup(proc_fd, identity);
+	if (!err)
+		err = read_executable(proc_fd, identity); /* last: it tells that the process has not ended before */
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	return is_empty && identity->executable[0] && is_unfinished(proc_fd) ? -EAGAIN : 0;
+}
+
+/* Its first thread may have ended, and others not. */
+static int read_at_thread(int proc_fd, const struct environment_names *names, struct process_identity *identity,
+			  struct environment_values *values)
+{
+	uint32_t thread = process_stat_thread(proc_fd);
+	CLEANUP(closep) int thread_fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "task/%" PRIu32, thread);
+	thread_fd = thread ? openat(proc_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	return thread_fd < 0 ? -ESRCH : read_at(thread_fd, names, identity, values);
+}
+
 int process_identity_read(uint32_t pid, const struct environment_names *names, struct process_identity *ret_identity,
 			  struct environment_values *ret_values)
 {
@@ -152,22 +180,17 @@ int process_identity_read(uint32_t pid, const struct environment_names *names, s
 	struct environment_values values = { 0 };
 	CLEANUP(closep) int proc_fd = -1;
 	char path[32];
-	bool is_empty = false;
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
 	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); /* of this process: not of a later one with its pid */
 	if (proc_fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	err = read_environment(proc_fd, names, &identity, &values, &is_empty);
-	if (!err)
-		err = read_cgroup(proc_fd, &identity);
-	if (!err)
-		err = read_executable(proc_fd, &identity); /* last: it tells that the process has not ended before */
+	err = read_at(proc_fd, names, &identity, &values);
+	if (err == -ESRCH)
+		err = read_at_thread(proc_fd, names, &identity, &values);
 	if (err)
-		return err == -ENOENT ? -ESRCH : err;
-	if (is_empty && identity.executable[0] && is_unfinished(proc_fd))
-		return -EAGAIN;
+		return err;
 	choose_service(&identity);
 	*ret_identity = identity;
 	*ret_values = values;

@@ -60,7 +60,7 @@ static bool read_process(struct proxy *proxy, const struct sky_names *names, uin
 	struct process_identity identity;
 	struct environment_values values;
 
-	if (proxy_identity(proxy, program->thread, &none, &identity, &values) || !*identity.executable)
+	if (proxy_identity(proxy, pid, &none, &identity, &values) || !*identity.executable)
 		return false;
 	read_path(program->thread, known.process.executable);
 	sky_names_fill(names, pid, &identity, &known.process.entity);

@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "skywalking/sky_program.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/dir.h"
-#include "base/number.h"
+#include "base/cleanup.h"
 #include "base/process_stat.h"
 
+/* Its first thread has ended: looks at another. */
 static void look_at_threads(uint32_t pid, struct sky_program *program)
 {
 	char path[32];
-	CLEANUP(closedirp) DIR *threads = NULL;
-	const struct dirent *entry;
-	int err;
+	CLEANUP(closep) int proc_fd = -1;
+	struct process_stat stat;
+	uint32_t thread;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", pid);
-	threads = opendir(path);
-	while (!program->stack && threads && (entry = dir_next(threads, &err))) {
-		struct process_stat stat;
-		uint64_t tid;
-
-		if (number_u64(entry->d_name, INT32_MAX, &tid) || process_stat_read((uint32_t)tid, &stat))
-			continue;
-		program->stack = process_stat_number(&stat, PROCESS_STAT_STACK);
-		program->thread = (uint32_t)tid;
-	}
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
+	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	thread = proc_fd < 0 ? 0 : process_stat_thread(proc_fd);
+	if (!thread || process_stat_read(thread, &stat))
+		return;
+	program->stack = process_stat_number(&stat, PROCESS_STAT_STACK);
+	program->thread = thread;
 }
 
 bool sky_program_read(uint32_t pid, struct sky_program *ret_program)

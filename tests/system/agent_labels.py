@@ -200,6 +200,22 @@ def an_exec_changes_them():
 
 
 @test
+def a_first_thread_that_ended():
+	"""Before the start: the other threads' samples have labels."""
+	need_bpf()
+	folder = fresh_folder("leaderless")
+	with subprocess.Popen([build("leaderless"), "0"], env={"OTEL_SERVICE_NAME": "goes-on"}) as program:
+		try:
+			time.sleep(0.5)
+			with agent(folder, 3) as running:
+				running.finish()
+		finally:
+			program.kill()
+	labels = of_pid(converted(folder), program.pid)
+	check(len(labels) > 1 and all((each.get("service.name"), each.get("process.executable.name")) == ("goes-on", "leaderless") for each in labels), lambda: str(labels))
+
+
+@test
 def brief_processes():
 	"""Each sample has its own process's labels, or none; those without are counted."""
 	need_bpf()
