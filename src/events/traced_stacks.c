@@ -101,6 +101,7 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	struct traced_stacks *stacks = stacks_of(measurement);
 	int err = stacks->probes.parse_err;
 
+	stack_recorder_at_events(measurement->parts.engine->recorder);
 	if (err)
 		*diag = stacks->probes.parse_diag;
 	for (uint32_t i = 0; !err && i < stacks->probes.probes.nr; i++) {

@@ -32,7 +32,7 @@ struct stack_recorder {
 	uint64_t nr_samples;
 	struct account *account;
 	struct identities *identities; /* NULL: none */
-	bool with_times;
+	bool with_times, at_event;
 };
 
 struct used {
@@ -69,6 +69,11 @@ struct stack_recorder *stack_recorder_new(bool with_times, struct account *accou
 	stack_store_free(store, NULL);
 	stack_recorder_free(recorder, NULL);
 	return NULL;
+}
+
+void stack_recorder_at_events(struct stack_recorder *recorder)
+{
+	recorder->at_event = true;
 }
 
 void stack_recorder_free(struct stack_recorder *recorder, const struct process_table *processes)
@@ -140,7 +145,9 @@ static int add_sample(struct stack_recorder *recorder, const struct sonde_sample
 	uint32_t number;
 	int err;
 
-	key.ids = (struct stack_ids){ .ids = known_ids(&record->ids), .tgid = record->tgid, .user_generation = user_generation };
+	key.ids = (struct stack_ids){
+		.ids = known_ids(&record->ids), .tgid = record->tgid, .user_generation = user_generation, .at_event = recorder->at_event
+	};
 	key.tid = record->tid;
 	key.cpu = record->cpu;
 	key.time_ns = recorder->with_times ? record->time_ns : 0;

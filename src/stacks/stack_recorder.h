@@ -18,6 +18,8 @@ struct stack_recorder;
 /* with_times: keep each sample with its time; otherwise equal samples are one. Borrows `account` for its life to count collisions. NULL: no
  * memory. */
 struct stack_recorder *stack_recorder_new(bool with_times, struct account *account);
+/* Before the first sample: programs at events take the kernel stacks (at_event of struct stack_ids). */
+void stack_recorder_at_events(struct stack_recorder *recorder);
 void stack_recorder_free(struct stack_recorder *recorder, const struct process_table *processes); /* takes NULL */
 /* From now on samples have the labels of their processes. Borrows `identities` for the recorder's life. */
 void stack_recorder_use_identities(struct stack_recorder *recorder, struct identities *identities);
