@@ -2,22 +2,28 @@
 /* What can be traced: system calls by the kernel's headers, tracepoints by BTF, kernel functions by /proc/kallsyms. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sonde/sonde.h>
 
 #include "base/buffer.h"
+#include "base/tracefs.h"
 #include "programs/call_numbers.h"
 #include "programs/kernel_functions.h"
 #include "programs/kernel_types.h"
 
 #define LINES_BYTES_MANY ((size_t)1 << 16)
 #define LINE_BYTES	 1024
+#define GROUP_BYTES	 64
 
 struct listing {
 	struct kernel_types *types;
-	const char *pattern;
+	char pattern[LINE_BYTES];   /* of a name, or of type:name */
+	char group[GROUP_BYTES];    /* of tracepoints; "": any */
+	int tracefs_fd;             /* knows the groups; -1: there is none */
 	const char *function_type; /* as which functions are listed */
 	bool verbose, has_functions;
 	struct buffer lines;
@@ -25,6 +31,51 @@ struct listing {
 	void *arg;
 	uint64_t nr;
 };
+
+/* Begins with one of these words and a colon? Then *at moves behind it. */
+static bool has_type(const char **at, const char *const types[], size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		size_t length = strlen(types[i]);
+
+		if (!strncmp(*at, types[i], length) && (*at)[length] == ':') {
+			*at += length + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Takes also what perf and bpftrace call it: sched:sched_switch, t:sched:sched_switch, syscalls:sys_enter_read. */
+static void set_pattern(struct listing *listing, const char *pattern)
+{
+	static const char *const others[] = { "syscall", "kprobe", "kretprobe", "fentry", "fexit" };
+	static const char *const tracepoint[] = { "tracepoint", "t" };
+	const char *at = pattern && *pattern ? pattern : "*", *name = at;
+	bool is_tracepoint = !has_type(&name, others, ARRAY_SIZE(others)) && has_type(&name, tracepoint, ARRAY_SIZE(tracepoint));
+	const char *colon = name == at || is_tracepoint ? strchr(name, ':') : NULL;
+
+	if (!strncmp(name, "syscalls:sys_enter_", 19) || !strncmp(name, "syscalls:sys_exit_", 18)) {
+		snprintf(listing->pattern, sizeof(listing->pattern), "syscall:%s", strchr(name + 13, '_') + 1);
+		return;
+	}
+	if (colon && (size_t)(colon - name) < sizeof(listing->group)) {
+		memcpy(listing->group, name, (size_t)(colon - name));
+		snprintf(listing->pattern, sizeof(listing->pattern), "tracepoint:%s", colon + 1);
+	} else {
+		snprintf(listing->pattern, sizeof(listing->pattern), "%s%s", is_tracepoint ? "tracepoint:" : "", is_tracepoint ? name : at);
+	}
+}
+
+static bool is_in_group(const struct listing *listing, const char *name)
+{
+	char path[GROUP_BYTES + LINE_BYTES];
+
+	if (!*listing->group || listing->tracefs_fd < 0)
+		return true;
+	snprintf(path, sizeof(path), "events/%s/%s", listing->group, name);
+	return !faccessat(listing->tracefs_fd, path, F_OK, 0);
+}
 
 static int tell(struct listing *listing)
 {
@@ -81,7 +132,8 @@ static int list_tracepoints(struct listing *listing)
 	int err = 0;
 
 	while (!err && (name = kernel_types_next_tracepoint(listing->types, &cursor)) != NULL) {
-		if (is_asked_for(listing, "tracepoint", name) && !kernel_types_tracepoint(listing->types, name, &args))
+		if (is_asked_for(listing, "tracepoint", name) && is_in_group(listing, name) &&
+		    !kernel_types_tracepoint(listing->types, name, &args))
 			err = list(listing, "tracepoint", name, &args, "");
 	}
 	return err;
@@ -107,21 +159,27 @@ static int list_function(void *arg, const struct kernel_function *function)
 int sonde_trace_list(const char *pattern, bool verbose, int (*text)(void *arg, const char *lines), void *arg)
 {
 	bool has_kprobes = kernel_functions_have_kprobes(), has_fentry = !has_kprobes && kernel_functions_have_fentry();
-	struct listing listing = { .pattern = pattern && *pattern ? pattern : "*",
-				   .verbose = verbose,
+	struct listing listing = { .verbose = verbose,
+				   .tracefs_fd = -1,
 				   .function_type = has_kprobes || !has_fentry ? "kprobe" : "fentry",
 				   .has_functions = has_kprobes || has_fentry,
 				   .lines = BUFFER_INIT(LINES_BYTES_MANY * 2),
 				   .text = text,
 				   .arg = arg };
 	struct diag diag = { 0 };
+	const char *where;
 	int err = kernel_types_new(&diag, &listing.types);
 
+	set_pattern(&listing, pattern);
+	if (*listing.group && tracefs_open(NULL, &listing.tracefs_fd, &where))
+		listing.tracefs_fd = -1; /* then any group will do */
 	if (!err)
 		err = list_calls(&listing) ?: list_tracepoints(&listing) ?: kernel_functions_each(list_function, &listing);
 	if (!err)
 		err = tell(&listing);
 	buffer_done(&listing.lines);
+	if (listing.tracefs_fd >= 0)
+		close(listing.tracefs_fd);
 	kernel_types_free(listing.types);
 	return err ? err : listing.nr ? 0 : -ENOENT;
 }

@@ -321,6 +321,12 @@ def lists():
 	check(HAS_KPROBES or all(line.endswith("(not here: this kernel has neither kprobes nor fentry)") for line in result.out.splitlines()), lambda: result.out)
 	check("tracepoint:sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next" in sonde("trace", "-lv", "tracepoint:sched_sw*", want=0).out, "arguments")
 	check_equal(sonde("trace", "-l", "syscall:open", want=0).out, "syscall:open\n", "one call")
+	for name in ("sched_switch", "sched:sched_switch", "t:sched:sched_switch", "tracepoint:sched:sched_switch"):
+		check_equal(sonde("trace", "-l", name, want=0).out, "tracepoint:sched_switch\n", "the names of a tracepoint")
+	check_equal(sonde("trace", "-l", "syscalls:sys_enter_open", want=0).out, "syscall:open\n", "a call's other name")
+	group = set(sonde("trace", "-l", "irq:*", want=0).out.split())
+	check({"tracepoint:irq_handler_entry", "tracepoint:softirq_raise"} <= group and "tracepoint:sched_switch" not in group, lambda: str(group))
+	sonde("trace", "-l", "irq:sched_switch", want=5)
 	sonde("trace", "-l", "nothing_like_it", want=5)
 	return "%d functions" % len(want)
 
