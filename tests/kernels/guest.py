@@ -95,7 +95,7 @@ def sources_of(archive, suite, arch):
 	"""A folder with apt's state for this suite alone, and how its update went."""
 	private = scratch("apt-" + prefix(suite, arch))
 	for folder in ("state/lists/partial", "cache/archives/partial"):
-		os.makedirs(os.path.join(private, folder))
+		os.makedirs(os.path.join(private, folder), exist_ok=True)
 	with open(os.path.join(private, "status"), "w", encoding="ascii"):
 		pass
 	with open(os.path.join(private, "sources.list"), "w", encoding="ascii") as file:

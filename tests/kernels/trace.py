@@ -26,6 +26,7 @@ traced() { # NAME WORD OF THE WORKLOAD, then sonde trace's words
 	name=$1
 	work=$2
 	shift 2
+	: > /traced.err # the last one's says that it has begun
 	/sonde trace "$@" > /traced.out 2> /traced.err &
 	sonde=$!
 	n=0
