@@ -88,7 +88,7 @@ static int pack(const void *settings, const struct push_profile *profile, struct
 
 static void judge(const struct post_answer *answer, struct push_answer *ret_answer)
 {
-	ret_answer->result = push_result_of_http(answer->status);
+	ret_answer->result = push_result_of_http(answer);
 	if (answer->status == 404) /* the table or the data base is missing: it may be made */
 		ret_answer->result = PUSH_LATER;
 	if (ret_answer->result != PUSH_DELIVERED)

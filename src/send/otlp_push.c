@@ -82,7 +82,7 @@ static void judge_grpc(const struct post_answer *answer, struct push_answer *ret
 
 static void judge_http(const struct post_answer *answer, struct push_answer *ret_answer)
 {
-	ret_answer->result = push_result_of_http(answer->status);
+	ret_answer->result = push_result_of_http(answer);
 	if (ret_answer->result == PUSH_DELIVERED)
 		read_response(reader_of(answer->body, answer->size), ret_answer);
 	else

@@ -12,6 +12,7 @@ enum push_result {
 	PUSH_DELIVERED,
 	PUSH_LATER,   /* the server is not there, is busy, does not know us, or takes no profiles: the same may be taken later */
 	PUSH_REFUSED, /* this profile will never be taken */
+	PUSH_TOO_LARGE, /* nor this one, but parts of it may be */
 	PUSH_STOPPED,
 };
 
@@ -56,7 +57,7 @@ MUST_CHECK int push(const struct pusher *pusher, const struct push_profile *prof
 
 /* For types. The server's own words, or ours about its code; they go to a terminal. */
 void push_say(struct push_answer *answer, const char *words, size_t size, const char *code_name, int code);
-/* What a status of HTTP means for a profile: 4xx that are about the data refuse it, other faults are of the server or the settings. */
-enum push_result push_result_of_http(int status);
+/* What an answer over HTTP means for a profile: 4xx that are about the data refuse it, other faults are of the server or the settings. */
+enum push_result push_result_of_http(const struct post_answer *answer);
 /* The result of a call of gRPC, and why it is not delivered. */
 void push_judge_grpc(const struct post_answer *answer, struct push_answer *ret_answer);

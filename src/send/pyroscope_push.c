@@ -88,7 +88,7 @@ static void judge(const struct post_answer *answer, struct push_answer *ret_answ
 {
 	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(2 * MAX_TEXT);
 
-	ret_answer->result = push_result_of_http(answer->status);
+	ret_answer->result = push_result_of_http(answer);
 	if (ret_answer->result == PUSH_DELIVERED)
 		return;
 	if (read_error(answer, &text))

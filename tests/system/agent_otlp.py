@@ -100,7 +100,7 @@ def http_with_faults():
 def what_is_refused_is_counted():
 	need_bpf()
 	folder = fresh_folder("refused")
-	with HttpCollector(["ok", 400, "ok", 413]) as collector, Program("chain"):
+	with HttpCollector(["ok", 400, "ok", 415]) as collector, Program("chain"):
 		with agent(folder, "http://" + collector.address, 6) as running:
 			result = running.finish()
 	got = counts(result.err)

@@ -99,7 +99,7 @@ def every_window_arrives():
 def what_is_refused_is_counted():
 	need_bpf()
 	folder = fresh_folder("refused")
-	with Pyroscope(["ok", 400, "ok", 413]) as server, Program("chain"):
+	with Pyroscope(["ok", 400, "ok", 415]) as server, Program("chain"):
 		with agent(folder, "--pyroscope", "http://" + server.address, 6) as running:
 			result = running.finish()
 	got = counts(result.err)

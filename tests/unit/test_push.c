@@ -93,7 +93,10 @@ static void answers_of_grpc(void **state)
 		{ 200, 0, "", PUSH_DELIVERED },
 		{ 200, 3, "bad", PUSH_REFUSED },
 		{ 200, 8, "slow down", PUSH_LATER },
-		{ 200, 8, "grpc: received message larger than max (9 vs. 4)", PUSH_REFUSED },
+		{ 200, 8, "grpc: received message larger than max (9 vs. 4)", PUSH_TOO_LARGE },
+		{ 200, 8, "gRPC message exceeds maximum size 4194304: 5000000", PUSH_TOO_LARGE },
+		{ 200, 11, "Error, decoded message length too large: found 5 bytes, the limit is: 4 bytes", PUSH_TOO_LARGE },
+		{ 200, 11, "time", PUSH_REFUSED },
 		{ 200, 12, "unknown service", PUSH_LATER },
 		{ 200, 13, "wrong wireType = 2 for field LinkIndex", PUSH_REFUSED },
 		{ 200, 13, "panic", PUSH_LATER },
@@ -119,13 +122,54 @@ static void answers_of_http(void **state)
 	static const struct {
 		int status;
 		enum push_result result;
-	} cases[] = { { 200, PUSH_DELIVERED }, { 202, PUSH_DELIVERED }, { 400, PUSH_REFUSED }, { 413, PUSH_REFUSED }, { 401, PUSH_LATER },
+	} cases[] = { { 200, PUSH_DELIVERED }, { 202, PUSH_DELIVERED }, { 400, PUSH_REFUSED }, { 413, PUSH_TOO_LARGE }, { 401, PUSH_LATER },
 		      { 404, PUSH_LATER },     { 429, PUSH_LATER },	{ 500, PUSH_LATER },   { 503, PUSH_LATER },   { 302, PUSH_LATER },
 		      { 0, PUSH_LATER } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_int_equal(judged(cases[i].status, -2, "", "", 0).result, cases[i].result);
+	assert_int_equal(judged(400, -2, "", "\x0a\x1chttp: request body too large", 30).result, PUSH_TOO_LARGE);
 	assert_string_equal(judged(503, -2, "", "go\x1b[2J away", 11).text, "HTTP 503: go?[2J away");
+}
+
+/* google.rpc.Status, made by Python's protobuf; and what RESOURCE_EXHAUSTED means with it, where the words are on a size. */
+static void retry_info(void **state)
+{
+	static const struct {
+		const char *details;
+		uint32_t header_s, seconds;
+		enum push_result result;
+	} cases[] = {
+		{ "", 0, 0, PUSH_TOO_LARGE },
+		{ "", 5, 5, PUSH_TOO_LARGE },
+		/* a DebugInfo, and 7 s */
+		{ "CAgaLQoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLkRlYnVnSW5mbxIBeBowCih0eXBlLmdvb2dsZWFwaXMuY29tL2dvb2dsZS5y"
+		  "cGMuUmV0cnlJbmZvEgQKAggH", 0, 7, PUSH_LATER },
+		/* 2.5 s, with and without its padding */
+		{ "CAgaNgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIKCggIAhCAyrXuAQ==", 0, 3, PUSH_LATER },
+		{ "CAgaNgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIKCggIAhCAyrXuAQ", 9, 9, PUSH_LATER },
+		/* 0 s; -1.000000005 s; 2^40 s; no delay */
+		{ "CAgaLgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxICCgA=", 0, 0, PUSH_LATER },
+		{ "CAgaRAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIYChYI////////////ARD7//////////8B", 0, 0, PUSH_LATER },
+		{ "CAgaNQoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIJCgcIgICAgIAg", 0, POST_MAX_RETRY_S, PUSH_LATER },
+		{ "CAgaKgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbw==", 0, 0, PUSH_LATER },
+		/* another type, 9 s of another type, no base64 */
+		{ "CAgaLQoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLkRlYnVnSW5mbxIBeA==", 0, 0, PUSH_TOO_LARGE },
+		{ "CAgaHwoXYS9nb29nbGUucnBjLlJldHJ5SW5mb1gSBAoCCAk=", 0, 0, PUSH_TOO_LARGE },
+		{ "CAga*woX", 0, 0, PUSH_TOO_LARGE },
+		{ "A", 0, 0, PUSH_TOO_LARGE },
+	};
+	static struct post_answer answer = { .status = 200, .grpc_status = 8, .grpc_message = "larger than max" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct push_answer result = { 0 };
+
+		snprintf(answer.grpc_details, sizeof(answer.grpc_details), "%s", cases[i].details);
+		answer.retry_after_s = cases[i].header_s;
+		otlp_grpc.judge(&answer, &result);
+		assert_int_equal(result.result, cases[i].result);
+		assert_int_equal(result.retry_after_s, cases[i].seconds);
+	}
 }
 
 /* partial_success { rejected_profiles: 3, error_message: "no" }, behind a frame of gRPC. */
@@ -334,6 +378,7 @@ int main(void)
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(answers_of_grpc),
 		cmocka_unit_test(answers_of_http),
+		cmocka_unit_test(retry_info),
 		cmocka_unit_test(partial_success),
 		cmocka_unit_test(addresses_of_pyroscope),
 		cmocka_unit_test(labels_of_pyroscope),
