@@ -18,7 +18,6 @@
 #include "cli/signals.h"
 #include "cli/verbs.h"
 #include "send/clickhouse_push.h"
-#include "send/otlp_push.h"
 #include "send/parca_push.h"
 #include "skywalking/sky_client.h"
 
@@ -196,7 +195,8 @@ static int start_deliveries(const struct agent_arguments *arguments, const struc
 	const struct destination destinations[] = {
 		{ &arguments->otlp,
 		  { .name = arguments->otlp.address,
-		    .type = settings->otlp.is_grpc ? &otlp_grpc : &otlp_http,
+		    .type = &settings->otlp_push.type,
+		    .settings = &settings->otlp_push,
 		    .url = settings->otlp.url } },
 		{ &arguments->pyroscope,
 		  { .name = settings->pyroscope_name,

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "cli/plain_format.h"
+#include "send/otlp_push.h"
 
 #define MAX_FREQ_HZ	 10000
 #define MAX_WINDOW_S	 3600
@@ -95,6 +96,19 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .help = "send the profiles to an OpenTelemetry collector: http://HOST:PORT, https://, grpc://, grpcs://, or HOST:PORT, which is "
 		  "gRPC with TLS, on loopback without. The store keeps what cannot be sent yet" },
 	DESTINATION_ROWS(otlp, "otlp"),
+	{ .name = "otlp-compression",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(otlp_compression),
+	  .value_name = otlp_compression_at,
+	  .help = "gzip, zstd or none; gzip. zstd takes less CPU time, where the collector knows it" },
+	{ .name = "otlp-version",
+	  .metavar = "VERSION",
+	  .kind = OPTION_TEXT,
+	  FIELD(otlp_version),
+	  .value_name = otlp_version_at,
+	  .help = "the version of opentelemetry-proto that the collector has: 1.10, which is right for newer ones too, 1.9, or 1.8 (as "
+		  "the Collector 0.139); 1.10. Where it is wrong, most collectors say so, and the profiles wait" },
 	{ .name = "disable-tls", .kind = OPTION_FLAG, FIELD(disable_tls), .help = "HOST:PORT without a scheme is gRPC without TLS" },
 	{ .name = "pyroscope",
 	  .metavar = "URL",

@@ -56,7 +56,7 @@ static enum push_result grpc_result(const struct post_answer *answer)
 	return answer->grpc_status == GRPC_OK ? PUSH_DELIVERED : PUSH_LATER;
 }
 
-void push_judge_grpc(const struct post_answer *answer, struct push_answer *ret_answer)
+void push_judge_grpc(const void *settings, const struct post_answer *answer, struct push_answer *ret_answer)
 {
 	static const char none[] = "no gRPC there";
 
@@ -97,7 +97,7 @@ static int send_body(const struct pusher *pusher, const struct buffer *body, str
 		return err;
 	if (!err) {
 		ret_answer->retry_after_s = answer->retry_after_s;
-		pusher->type->judge(answer, ret_answer);
+		pusher->type->judge(pusher->settings, answer, ret_answer);
 		return 0;
 	}
 	ret_answer->result = err == -ECANCELED ? PUSH_STOPPED : PUSH_LATER;

@@ -84,7 +84,7 @@ static bool read_error(const struct post_answer *answer, struct buffer *text)
 	return !reader.bad && text->size;
 }
 
-static void judge(const struct post_answer *answer, struct push_answer *ret_answer)
+static void judge(const void *settings, const struct post_answer *answer, struct push_answer *ret_answer)
 {
 	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(2 * MAX_TEXT);
 

@@ -1,52 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """sonde agent --otlp and gRPC's own library: a window beyond its limit of a message arrives in parts, with ids that stay; what a server asks for by RetryInfo; partial success."""
-import base64
 import collections
-import ctypes
-import json
 import os
 import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from collectors import GrpcDouble, HttpCollector, counts # noqa: E402
+from collectors import ENLARGED_BY, GrpcDouble, HttpCollector, counts, enlarge # noqa: E402
 from foreign import python_packages # noqa: E402
 from harness import Background, Program, check, check_equal, converted, fresh_folder, need_bpf, nr_samples, run_tests, scratch, test # noqa: E402
 
 LIMIT = 4 << 20
-NR_FUNCTIONS = 40000
-NAME_CHARACTERS = 115
+NAME_CHARACTERS = 115 # of those of `enlarge`
 
 
 def agent(folder, address, *args):
 	return Background("agent", "--store", folder, "--window", 1, "-F", 97, "--otlp", address, *args)
-
-
-def zstd(data):
-	library = ctypes.CDLL("libzstd.so.1")
-	library.ZSTD_compress.restype = library.ZSTD_compressBound.restype = ctypes.c_size_t
-	to = ctypes.create_string_buffer(library.ZSTD_compressBound(ctypes.c_size_t(len(data))))
-	size = library.ZSTD_compress(to, ctypes.c_size_t(len(to)), data, ctypes.c_size_t(len(data)), 1)
-	return to.raw[:size]
-
-
-def enlarge(folder, nr_functions=NR_FUNCTIONS, name_bytes=92, depth=1):
-	"""Makes of the store's first window one with many functions more, of names that cannot be packed, in stacks of that depth and two processes in turn; returns the number of samples
-	in all of the store."""
-	report = converted(folder)
-	sample, frame, names = report["samples"][0], report["frames"][0], len(report["functions"])
-	for i in range(nr_functions):
-		report["functions"].append({"name": base64.b85encode(os.urandom(name_bytes)).decode(), "system_name": "", "file": "", "line": 0})
-		report["frames"].append(dict(frame, function=names + i))
-		if i % depth != depth - 1:
-			continue
-		report["stacks"].append([len(report["frames"]) - 1 - j for j in range(depth)])
-		report["samples"].append(dict(sample, pid=100 + i % 2, tid=100 + i % 2, user_stack=len(report["stacks"]) - 1, kernel_stack=None, values=[2]))
-	with sqlite3.connect(os.path.join(folder, "profiles.db")) as connection:
-		connection.execute("DELETE FROM window WHERE id > 1")
-		connection.execute("UPDATE window SET body = ?", (zstd(json.dumps(report).encode()),))
-	return nr_samples(converted(folder))
 
 
 def recorded(name):
@@ -106,7 +76,7 @@ def a_window_beyond_the_limit():
 	check(len(parts) >= 2 and sum(sum(sample.values) for request in parts for profile in profiles_of(request) for sample in profile.samples) == samples, lambda: "%d parts" % len(parts))
 	names = collections.Counter(request.dictionary.string_table[request.dictionary.function_table[line.function_index].name_strindex] for request in parts for profile in profiles_of(request)
 		for sample in profile.samples for place in request.dictionary.stack_table[sample.stack_index].location_indices for line in request.dictionary.location_table[place].lines)
-	check(sum(1 for name, nr in names.items() if len(name) == NAME_CHARACTERS and nr == 1) == NR_FUNCTIONS, "each function of the window is in one sample of one part")
+	check(sum(1 for name, nr in names.items() if len(name) == NAME_CHARACTERS and nr == 1) == ENLARGED_BY, "each function of the window is in one sample of one part")
 	nodes = [node(before, profiles_of(request)[0].profile_id) for request in parts]
 	check(nodes == sorted(nodes, key=lambda n: n / 2 ** n.bit_length()) and 1 not in nodes and sum(2.0 ** (1 - n.bit_length()) for n in nodes) == 1, lambda: "the tree's nodes: %s" % nodes)
 	ids = [profile.profile_id for request in requests for profile in profiles_of(request)]

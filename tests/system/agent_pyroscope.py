@@ -17,7 +17,7 @@ from harness import Background, Program, check, check_equal, converted, fresh_fo
 class Pyroscope(HttpCollector):
 	"""As much of push.v1.PusherService as Push over Connect needs."""
 
-	def unpack(self, body):
+	def unpack(self, body, encoding):
 		return body
 
 	def failure(self, status):
