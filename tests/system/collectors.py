@@ -64,11 +64,11 @@ def enlarge(folder, nr_functions=ENLARGED_BY, name_bytes=92, depth=1):
 class Collector:
 	"""Answers requests by a list of faults, then well. .taken: the messages that it took, as (time, bytes)."""
 
-	def __init__(self, faults=()):
+	def __init__(self, faults=(), host="127.0.0.1"):
 		self.faults = collections.deque(faults)
 		self.taken, self.refused, self.headers = [], 0, []
-		self.listener = socket.create_server(("127.0.0.1", 0))
-		self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+		self.listener = socket.create_server((host, 0))
+		self.address = "%s:%d" % self.listener.getsockname()
 		self.is_over = False
 		self.thread = threading.Thread(target=self.serve, daemon=True)
 
