@@ -385,6 +385,10 @@ __attribute__((warn_unused_result)) int sonde_profile_read_bytes(struct sonde_pr
 /* Adds samples, histograms and account of `more` to a profile made by sonde_profile_new and only by this function since. -EINVAL: they hold
  * other values. After a failure `profile` is empty. */
 __attribute__((warn_unused_result)) int sonde_profile_merge(struct sonde_profile *profile, const struct sonde_profile *more);
+/* Adds a part of `whole` likewise: number `part`, from 0, of `nr_parts`, and the account of all. Each sample and histogram is in one part.
+ * Parts 2n and 2n + 1 of twice as many are the halves of part n. */
+__attribute__((warn_unused_result)) int sonde_profile_merge_part(struct sonde_profile *profile, const struct sonde_profile *whole,
+								 uint32_t part, uint32_t nr_parts);
 /* The next remark, in words, on data of the file that a profile cannot hold; NULL ends. */
 const char *sonde_profile_warning(struct sonde_profile *profile);
 uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile); /* equal samples count once */

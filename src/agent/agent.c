@@ -18,7 +18,6 @@
 #include "cli/signals.h"
 #include "cli/verbs.h"
 #include "send/clickhouse_push.h"
-#include "send/otlp_push.h"
 #include "send/parca_push.h"
 #include "skywalking/sky_client.h"
 
@@ -42,6 +41,8 @@ static const struct verb_example examples[] = {
 
 struct agent {
 	struct sonde_session *session;
+	struct sonde_session *stoppable; /* the same, when it is made; for stop_agent */
+	bool is_stopped;
 	uint64_t warnings[MAX_WARNINGS]; /* hashes of those that were said: most come again with each window */
 	uint32_t nr_warnings, nr_unsaid;
 	struct agent_windows windows;
@@ -96,6 +97,15 @@ static void end_window(void *arg, const struct sonde_window *window)
 		print_warning(agent, warning);
 }
 
+/* A signal may come at any time, also before there is a session. */
+static void stop_agent(void *arg)
+{
+	struct agent *agent = arg;
+
+	__atomic_store_n(&agent->is_stopped, true, __ATOMIC_SEQ_CST);
+	sonde_session_stop(__atomic_load_n(&agent->stoppable, __ATOMIC_SEQ_CST));
+}
+
 static int open_store(const struct agent_arguments *arguments, struct agent_windows *windows)
 {
 	CLEANUP(freep) char *aside = NULL;
@@ -106,6 +116,21 @@ static int open_store(const struct agent_arguments *arguments, struct agent_wind
 		output_say("%s", failure_text(&diag, err));
 	if (aside)
 		output_say("warning: the store was corrupt: it is now %s, and a new one was begun", aside);
+	return err;
+}
+
+static int record(const struct agent_arguments *arguments, struct agent *agent)
+{
+	int err;
+
+	__atomic_store_n(&agent->stoppable, agent->session, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&agent->is_stopped, __ATOMIC_SEQ_CST))
+		return 0;
+	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, arguments->store,
+		   arguments->window_s);
+	err = sonde_session_run(agent->session);
+	signals_report();
+	output_talk(sonde_session_total(agent->session));
 	return err;
 }
 
@@ -130,12 +155,7 @@ static int run(const struct agent_arguments *arguments, const struct env_names *
 
 	if (err)
 		return session_failed(&agent_verb, agent->session, err);
-	signals_stop(session_stop, agent->session);
-	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, arguments->store,
-		   arguments->window_s);
-	err = sonde_session_run(agent->session);
-	signals_report();
-	output_talk(sonde_session_total(agent->session));
+	err = record(arguments, agent);
 	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.numbers.nr_stored, arguments->store,
 		   agent->windows.numbers.nr_lost);
 	if (agent->nr_unsaid)
@@ -175,7 +195,8 @@ static int start_deliveries(const struct agent_arguments *arguments, const struc
 	const struct destination destinations[] = {
 		{ &arguments->otlp,
 		  { .name = arguments->otlp.address,
-		    .type = settings->otlp.is_grpc ? &otlp_grpc : &otlp_http,
+		    .type = &settings->otlp_push.type,
+		    .settings = &settings->otlp_push,
 		    .url = settings->otlp.url } },
 		{ &arguments->pyroscope,
 		  { .name = settings->pyroscope_name,
@@ -265,8 +286,11 @@ static int start(const struct agent_arguments *arguments, const struct agent_set
 	struct agent agent = { .windows = { .type = "cpu", .max_age_ns = settings->max_age_ns, .max_bytes = arguments->store_max_bytes } };
 	int code = SONDE_EXIT_FAILED;
 
-	if (open_store(arguments, &agent.windows))
+	signals_stop(stop_agent, &agent);
+	if (open_store(arguments, &agent.windows)) {
+		signals_done();
 		return SONDE_EXIT_FAILED;
+	}
 	agent_windows_init(&agent.windows);
 	if (!start_threads(arguments, settings, &agent))
 		code = run(arguments, &settings->env, command_line, &agent);

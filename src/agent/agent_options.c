@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "cli/plain_format.h"
+#include "send/otlp_push.h"
 
 #define MAX_FREQ_HZ	 10000
 #define MAX_WINDOW_S	 3600
@@ -48,6 +49,7 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .help = "seconds; without it until SIGTERM or Ctrl-C" },
 	{ .letter = 'F',
 	  .name = "frequency",
+	  .otel_name = "samples-per-second",
 	  .metavar = "HZ",
 	  .kind = OPTION_NUMBER,
 	  FIELD(freq_hz),
@@ -55,13 +57,15 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .max = MAX_FREQ_HZ,
 	  .help = "samples per second and CPU; 19" },
 	{ .name = "window",
+	  .otel_name = "reporter-interval",
 	  .metavar = "SECONDS",
-	  .kind = OPTION_NUMBER,
+	  .kind = OPTION_SECONDS,
 	  FIELD(window_s),
 	  .min = 1,
 	  .max = MAX_WINDOW_S,
-	  .help = "a profile for so many seconds each; 10" },
+	  .help = "a profile for so many seconds each, or 1m; 10" },
 	{ .name = "env",
+	  .otel_name = "env-vars",
 	  .metavar = "NAME",
 	  .kind = OPTION_TEXTS,
 	  FIELD(env),
@@ -89,13 +93,31 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .help = "remove the oldest when the profiles are larger than this together: 500M, 1G; 1G" },
 	{ .group = "Where it is delivered",
 	  .name = "otlp",
+	  .otel_name = "collection-agent",
 	  .metavar = "ADDRESS",
 	  .kind = OPTION_TEXT,
 	  FIELD(otlp.address),
 	  .help = "send the profiles to an OpenTelemetry collector: http://HOST:PORT, https://, grpc://, grpcs://, or HOST:PORT, which is "
 		  "gRPC with TLS, on loopback without. The store keeps what cannot be sent yet" },
 	DESTINATION_ROWS(otlp, "otlp"),
-	{ .name = "disable-tls", .kind = OPTION_FLAG, FIELD(disable_tls), .help = "HOST:PORT without a scheme is gRPC without TLS" },
+	{ .name = "otlp-compression",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(otlp_compression),
+	  .value_name = otlp_compression_at,
+	  .help = "gzip, zstd or none; gzip. zstd takes less CPU time, where the collector knows it" },
+	{ .name = "otlp-version",
+	  .metavar = "VERSION",
+	  .kind = OPTION_TEXT,
+	  FIELD(otlp_version),
+	  .value_name = otlp_version_at,
+	  .help = "the version of opentelemetry-proto that the collector has: 1.10, which is right for newer ones too, 1.9, or 1.8 (as "
+		  "the Collector 0.139); 1.10. Where it is wrong, most collectors say so, and the profiles wait" },
+	{ .name = "disable-tls",
+	  .otel_name = "disable-tls",
+	  .kind = OPTION_FLAG,
+	  FIELD(disable_tls),
+	  .help = "HOST:PORT without a scheme is gRPC without TLS" },
 	{ .name = "pyroscope",
 	  .metavar = "URL",
 	  .kind = OPTION_TEXT,

@@ -45,6 +45,12 @@ static int parse_sky_names(const struct agent_arguments *arguments, struct agent
 	return sky_names_check(&settings->sky_names, diag);
 }
 
+static int parse_otlp(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
+{
+	return otlp_endpoint_parse(arguments->otlp.address, arguments->disable_tls, &settings->otlp, diag) ?:
+	       otlp_push_init(&settings->otlp_push, settings->otlp.is_grpc, arguments->otlp_compression, arguments->otlp_version, diag);
+}
+
 static int parse_pyroscope(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
 {
 	const char *address = arguments->pyroscope.address;
@@ -81,7 +87,7 @@ int agent_settings_parse(const struct agent_arguments *arguments, struct agent_s
 	if (arguments->listen)
 		err = listener_check(arguments->listen, diag);
 	if (!err && arguments->otlp.address)
-		err = otlp_endpoint_parse(arguments->otlp.address, arguments->disable_tls, &ret_settings->otlp, diag);
+		err = parse_otlp(arguments, ret_settings, diag);
 	if (!err && arguments->pyroscope.address)
 		err = parse_pyroscope(arguments, ret_settings, diag);
 	if (!err && arguments->parca.address)

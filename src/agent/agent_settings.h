@@ -7,6 +7,7 @@
 #include "agent/agent_options.h"
 #include "base/diag.h"
 #include "send/endpoint.h"
+#include "send/otlp_push.h"
 #include "send/pyroscope_push.h"
 #include "skywalking/sky_names.h"
 
@@ -22,6 +23,7 @@ struct env_names {
 struct agent_settings {
 	uint64_t max_age_ns;
 	struct endpoint otlp, parca, clickhouse, skywalking; /* where they are given */
+	struct otlp_push otlp_push;
 	/* with --pyroscope */
 	char pyroscope_url[ENDPOINT_URL_BYTES], pyroscope_name[ENDPOINT_URL_BYTES];
 	struct series_labels pyroscope_labels;

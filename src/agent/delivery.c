@@ -9,6 +9,7 @@
 
 #include <sonde/sonde.h>
 
+#include "agent/window_part.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/hold_signals.h"
@@ -36,8 +37,18 @@ struct delivery {
 	uint64_t until_ns;            /* then */
 	struct delivery_numbers numbers;
 	bool stop;                    /* read by a request in progress */
-	uint32_t pause_ms;            /* after a failure; 0: none; the thread's own */
+	/* the thread's own */
+	uint32_t pause_ms;            /* after a failure; 0: none */
+	size_t limit_bytes;           /* messages of this size are too large for the destination; SIZE_MAX: none was yet */
+	uint64_t row_id;              /* the window that was sent last, and what of it is next */
+	struct window_part part;
+	bool is_settled;              /* all of it was */
 };
+
+static void profile_freep(struct sonde_profile **profile)
+{
+	sonde_profile_free(*profile);
+}
 
 /* --- a window ------------------------------------------------------------------------------------------------------------------------- */
 
@@ -49,18 +60,15 @@ static int append(void *arg, const void *bytes, size_t size)
 	return buffer->err;
 }
 
-/* Makes of a window of the store what the destination takes. */
-static int convert(const struct store_row *row, const char *format, struct buffer *buffer)
+static int read_window(const struct store_row *row, struct sonde_profile **ret_profile)
 {
-	const struct sonde_write_options options = { .size = sizeof(options), .format = format, .profile_id = row->profile_id };
-	struct sonde_profile *profile = sonde_profile_new();
+	CLEANUP(profile_freep) struct sonde_profile *profile = sonde_profile_new();
 	int err = profile ? sonde_profile_read_bytes(profile, "a window of the store", row->body, row->body_bytes, NULL) : -ENOMEM;
 
-	if (!err)
-		err = sonde_profile_write_bytes(profile, &options, append, buffer);
 	if (err)
 		output_say("%s", sonde_profile_error(profile));
-	sonde_profile_free(profile);
+	else
+		*ret_profile = MOVE(profile);
 	return err;
 }
 
@@ -78,16 +86,17 @@ static void tell(struct delivery *delivery, const char *trouble)
 	pthread_mutex_unlock(&delivery->lock);
 }
 
-/* Twice as long each time, plus or minus a quarter, so that many agents do not come back together. */
+/* Twice as long each time, plus or minus a quarter, so that many agents do not come back together; or what the server asks for, and up to
+ * a quarter more. */
 static void pause_longer(struct delivery *delivery, uint32_t retry_after_s)
 {
-	uint32_t pause_ms = delivery->pause_ms ? 2 * delivery->pause_ms : FIRST_PAUSE_MS;
+	uint32_t pause_ms = delivery->pause_ms ? 2 * delivery->pause_ms : FIRST_PAUSE_MS, least_ms = retry_after_s * 1000;
+	uint32_t random = (uint32_t)(clock_ns() / 1000);
 
 	if (pause_ms > MAX_PAUSE_MS)
 		pause_ms = MAX_PAUSE_MS;
-	if (pause_ms < retry_after_s * 1000)
-		pause_ms = retry_after_s * 1000;
-	delivery->pause_ms = pause_ms - pause_ms / 4 + (uint32_t)(clock_ns() / 1000 % (pause_ms / 2));
+	pause_ms = pause_ms - pause_ms / 4 + random % (pause_ms / 2);
+	delivery->pause_ms = pause_ms > least_ms ? pause_ms : least_ms + random % (least_ms / 4);
 }
 
 static void count(struct delivery *delivery, const struct push_answer *answer)
@@ -107,47 +116,123 @@ static void count(struct delivery *delivery, const struct push_answer *answer)
 	pthread_mutex_unlock(&delivery->lock);
 }
 
-/* Is done with the window: it was taken, or will never be. */
-static int settle(struct delivery *delivery, const struct store_row *row, const struct push_answer *answer, struct diag *diag)
+/* Is done with a message: it was taken, or will never be. */
+static void settle(struct delivery *delivery, const struct push_answer *answer)
 {
 	delivery->pause_ms = 0;
 	count(delivery, answer);
 	if (answer->result == PUSH_REFUSED) {
 		output_say("%s: a profile is refused: %s", delivery->name, answer->text);
-	} else {
-		if (answer->rejected)
-			output_say("%s: of a message %" PRIu64 " profiles are rejected: %s", delivery->name, answer->rejected,
-				   answer->text);
-		tell(delivery, "");
+		return;
 	}
-	return store_mark_delivered(delivery->store, delivery->name, row->id, diag);
+	if (answer->rejected)
+		output_say("%s: of a message %" PRIu64 " profiles are rejected: %s", delivery->name, answer->rejected, answer->text);
+	tell(delivery, "");
+}
+
+/* The destination takes no message of this size: said once, and none as large is sent any more. */
+static void learn_limit(struct delivery *delivery, size_t size, const char *words)
+{
+	if (delivery->limit_bytes == SIZE_MAX)
+		output_say("%s: a message of %zu bytes is too large for it, its parts are sent: %s", delivery->name, size, words);
+	delivery->limit_bytes = size;
+}
+
+/* 0, whatever the answer is; -ENOMEM. */
+static int send_profile(struct delivery *delivery, const struct store_row *row, struct sonde_profile *profile,
+			struct push_answer *ret_answer)
+{
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(STORE_MAX_BODY_BYTES);
+	uint8_t id[PUSH_ID_BYTES];
+	const struct sonde_write_options options = { .size = sizeof(options),
+						     .format = delivery->pusher.type->format,
+						     .profile_id = id };
+	int err;
+
+	window_part_id(&delivery->part, row->profile_id, id);
+	*ret_answer = (struct push_answer){ .result = PUSH_TOO_LARGE, .text = "it is too large, and no part of it can be sent" };
+	err = sonde_profile_write_bytes(profile, &options, append, &bytes);
+	if (err == -EFBIG || (!err && bytes.size >= delivery->limit_bytes))
+		return 0;
+	if (!err)
+		err = push(&delivery->pusher, &(struct push_profile){ .id = id, .bytes = bytes.data, .size = bytes.size }, ret_answer);
+	if (!err && ret_answer->result == PUSH_TOO_LARGE)
+		learn_limit(delivery, bytes.size, ret_answer->text);
+	if (!err || err == -ENOMEM)
+		return err;
+	*ret_answer = (struct push_answer){ .result = PUSH_REFUSED, .text = "it cannot be written" };
+	return 0;
+}
+
+static void count_split(struct delivery *delivery)
+{
+	pthread_mutex_lock(&delivery->lock);
+	delivery->numbers.nr_split++;
+	pthread_mutex_unlock(&delivery->lock);
+}
+
+/* What becomes of a profile with so many samples. True: go on with the next one. */
+static bool take_answer(struct delivery *delivery, uint64_t nr_samples, struct push_answer *answer)
+{
+	if (answer->result == PUSH_TOO_LARGE && nr_samples > 1) {
+		if (delivery->part.nr_parts == 1)
+			count_split(delivery);
+		window_part_halve(&delivery->part);
+		return true;
+	}
+	if (answer->result == PUSH_TOO_LARGE)
+		answer->result = PUSH_REFUSED;
+	if (answer->result == PUSH_DELIVERED || answer->result == PUSH_REFUSED) {
+		settle(delivery, answer);
+		delivery->is_settled = !window_part_next(&delivery->part);
+		return !delivery->is_settled;
+	}
+	count(delivery, answer);
+	if (answer->result == PUSH_LATER) {
+		tell(delivery, answer->text);
+		pause_longer(delivery, answer->retry_after_s);
+	}
+	return false;
+}
+
+/* Sends the part of the window that is next. 1: go on; 0: not now, or there is no more; or a negative errno. */
+static int deliver_part(struct delivery *delivery, const struct store_row *row, struct sonde_profile *window)
+{
+	CLEANUP(profile_freep) struct sonde_profile *part = NULL;
+	struct push_answer answer;
+	uint64_t nr_samples;
+	int err = 0;
+
+	if (delivery->part.nr_parts > 1) {
+		part = sonde_profile_new();
+		err = part ? sonde_profile_merge_part(part, window, delivery->part.number, delivery->part.nr_parts) : -ENOMEM;
+	}
+	if (!err)
+		err = send_profile(delivery, row, part ?: window, &answer);
+	nr_samples = sonde_profile_nr_samples(part ?: window);
+	return err ? err : take_answer(delivery, nr_samples, &answer);
 }
 
 static int deliver(struct delivery *delivery, const struct store_row *row, struct diag *diag)
 {
-	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(STORE_MAX_BODY_BYTES);
-	struct push_answer answer = { .result = PUSH_REFUSED };
-	int err = convert(row, delivery->pusher.type->format, &bytes);
+	static const struct push_answer unreadable = { .result = PUSH_REFUSED, .text = "it cannot be read" };
+	CLEANUP(profile_freep) struct sonde_profile *window = NULL;
+	int err = read_window(row, &window);
 
 	if (err == -ENOMEM)
 		return err;
 	if (err) { /* a window that cannot be read now cannot be read later */
-		snprintf(answer.text, sizeof(answer.text), "it cannot be read");
-	} else {
-		const struct push_profile message = { .id = row->profile_id, .bytes = bytes.data, .size = bytes.size };
-
-		err = push(&delivery->pusher, &message, &answer);
-		if (err)
-			return err;
+		settle(delivery, &unreadable);
+		return store_mark_delivered(delivery->store, delivery->name, row->id, diag);
 	}
-	if (answer.result == PUSH_DELIVERED || answer.result == PUSH_REFUSED)
-		return settle(delivery, row, &answer, diag);
-	count(delivery, &answer);
-	if (answer.result == PUSH_LATER) {
-		tell(delivery, answer.text);
-		pause_longer(delivery, answer.retry_after_s);
+	if (delivery->row_id != row->id) {
+		delivery->row_id = row->id;
+		delivery->part = (struct window_part){ 0, 1 };
 	}
-	return 0;
+	delivery->is_settled = false;
+	while ((err = deliver_part(delivery, row, window)) > 0)
+		;
+	return err || !delivery->is_settled ? err : store_mark_delivered(delivery->store, delivery->name, row->id, diag);
 }
 
 /* --- the thread ----------------------------------------------------------------------------------------------------------------------- */
@@ -160,9 +245,10 @@ static bool deliver_one(struct delivery *delivery)
 	struct diag diag = { 0 };
 	int err = store_next_undelivered(delivery->store, delivery->name, &diag, &row);
 
-	if (err == -EUCLEAN && row.id) /* it will not get better */
-		err = settle(delivery, &row, &damaged, &diag) ?: 1;
-	else if (err > 0)
+	if (err == -EUCLEAN && row.id) { /* it will not get better */
+		settle(delivery, &damaged);
+		err = store_mark_delivered(delivery->store, delivery->name, row.id, &diag) ?: 1;
+	} else if (err > 0)
 		err = deliver(delivery, &row, &diag) ?: 1;
 	if (err < 0) {
 		tell(delivery, failure_text(&diag, err));
@@ -224,6 +310,7 @@ int delivery_start(const struct delivery_options *options, struct diag *diag, st
 	if (!delivery)
 		return -ENOMEM;
 	delivery->name = options->name;
+	delivery->limit_bytes = SIZE_MAX;
 	for (uint32_t i = 0; i < options->nr_headers; i++)
 		delivery->headers[i] = options->headers[i];
 	err = store_open(options->store, STORE_DELIVER, diag, NULL, &delivery->store) ?:
@@ -279,9 +366,10 @@ static void say_end(struct delivery *delivery)
 	if (store_evicted(delivery->store, delivery->name, NULL, &evicted))
 		evicted = 0;
 	output_say("delivered to %s: %" PRIu64 " profiles, %" PRIu64 " bytes; waiting: %" PRIu64 ", refused: %" PRIu64
-		   ", rejected in part: %" PRIu64 ", evicted before: %" PRIu64 ", tried again: %" PRIu64 ", possible repeats: %" PRIu64,
+		   ", rejected in part: %" PRIu64 ", split: %" PRIu64 ", evicted before: %" PRIu64 ", tried again: %" PRIu64
+		   ", possible repeats: %" PRIu64,
 		   delivery->name, numbers->nr_sent, numbers->nr_bytes, nr_waiting(delivery), numbers->nr_refused, numbers->nr_rejected,
-		   evicted, numbers->nr_retries, numbers->nr_repeats);
+		   numbers->nr_split, evicted, numbers->nr_retries, numbers->nr_repeats);
 }
 
 void delivery_finish(struct delivery *delivery)

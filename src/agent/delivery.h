@@ -22,7 +22,8 @@ struct delivery_options { /* borrowed until delivery_end, but for `headers` and 
 
 /* Since the agent began. */
 struct delivery_numbers {
-	uint64_t nr_sent, nr_bytes, nr_refused, nr_rejected, nr_retries, nr_repeats;
+	uint64_t nr_sent, nr_bytes, nr_refused, nr_rejected, nr_retries, nr_repeats; /* of messages */
+	uint64_t nr_split;     /* windows that were too large, and were sent in several messages */
 	uint64_t last_unix_ns; /* when a profile was taken; 0: none yet */
 	char trouble[512];     /* told once, until it changes; "": none */
 };

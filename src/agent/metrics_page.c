@@ -35,6 +35,7 @@ static const struct {
 	X("delivered_bytes_total", "counter", "Bytes of the messages that it has taken, as they were sent.", numbers.nr_bytes),
 	X("profiles_refused_total", "counter", "Profiles that it will never take.", numbers.nr_refused),
 	X("profiles_rejected_total", "counter", "Profiles of messages that it took in part.", numbers.nr_rejected),
+	X("profiles_split_total", "counter", "Profiles that were too large for it, and were sent in parts.", numbers.nr_split),
 	X("retries_total", "counter", "Attempts that failed and are made again.", numbers.nr_retries),
 	X("possible_repeats_total", "counter", "Profiles that it may have received more than once.", numbers.nr_repeats),
 	X("profiles_waiting", "gauge", "Profiles of the store that it has not received.", nr_waiting, true),

@@ -66,9 +66,9 @@ static void write_destination(struct buffer *buffer, const struct destination_re
 
 	buffer_printf(buffer,
 		      "to %s: %" PRIu64 " delivered, %" PRIu64 " waiting, %" PRIu64 " refused, %" PRIu64 " rejected, %" PRIu64
-		      " evicted before, %" PRIu64 " tried again, %" PRIu64 " possible repeats",
+		      " split, %" PRIu64 " evicted before, %" PRIu64 " tried again, %" PRIu64 " possible repeats",
 		      destination->name, numbers->nr_sent, destination->nr_waiting, numbers->nr_refused, numbers->nr_rejected,
-		      destination->nr_evicted, numbers->nr_retries, numbers->nr_repeats);
+		      numbers->nr_split, destination->nr_evicted, numbers->nr_retries, numbers->nr_repeats);
 	if (numbers->last_unix_ns) {
 		buffer_text(buffer, "; the last at ");
 		write_time(buffer, numbers->last_unix_ns);
@@ -197,6 +197,7 @@ static void add_destination(struct json *json, const struct destination_report *
 	json_key_u64(json, "bytes", numbers->nr_bytes);
 	json_key_u64(json, "nr_refused", numbers->nr_refused);
 	json_key_u64(json, "nr_rejected", numbers->nr_rejected);
+	json_key_u64(json, "nr_split", numbers->nr_split);
 	json_key_u64(json, "nr_retries", numbers->nr_retries);
 	json_key_u64(json, "nr_possible_repeats", numbers->nr_repeats);
 	add_known(json, "nr_waiting", is_known, destination->nr_waiting);

@@ -77,6 +77,30 @@ static void man_options(const struct verb *verb, struct buffer *buffer)
 	}
 }
 
+/* The flags of another profiler whose users come to this verb. */
+static void man_otel(const struct verb *verb, struct buffer *buffer)
+{
+	const struct option_spec *spec;
+	bool is_first = true;
+
+	for (size_t i = 0; (spec = option_at(verb, i)); i++) {
+		if (!spec->otel_name)
+			continue;
+		if (is_first)
+			buffer_text(buffer, ".SH FLAGS OF THE OPENTELEMETRY EBPF PROFILER\n"
+					    "These are accepted, with two dashes; on the right is what they are here.\n");
+		is_first = false;
+		buffer_text(buffer, ".TP 28\n\\-");
+		roff_text(buffer, spec->otel_name);
+		buffer_text(buffer, "\n\\fB\\-\\-");
+		roff_text(buffer, spec->name);
+		buffer_text(buffer, "\\fR");
+		if (spec->metavar)
+			buffer_printf(buffer, " \\fI%s\\fR", spec->metavar);
+		buffer_text(buffer, "\n");
+	}
+}
+
 static void man_list(const struct verb *verb, struct buffer *buffer)
 {
 	const struct verb *other;
@@ -126,6 +150,7 @@ void verb_man(const struct verb *verb, struct buffer *buffer)
 	buffer_text(buffer, "\n.SH DESCRIPTION\n");
 	roff_paragraphs(buffer, verb->description);
 	man_options(verb, buffer);
+	man_otel(verb, buffer);
 	man_list(verb, buffer);
 	buffer_done(&synopsis);
 }

@@ -88,12 +88,17 @@ static int unknown_long(struct parse *p, const char *name, int length)
 			  nearest ? nearest : "", nearest ? "?" : "");
 }
 
+static bool is_name(const char *known, const char *name, size_t length)
+{
+	return known && strlen(known) == length && !memcmp(known, name, length);
+}
+
 static int exact_long(const struct verb *verb, const char *name, size_t length, size_t *ret_i)
 {
 	const struct option_spec *spec;
 
 	for (size_t i = 0; (spec = option_at(verb, i)); i++) {
-		if (spec->name && strlen(spec->name) == length && !memcmp(spec->name, name, length)) {
+		if (is_name(spec->name, name, length) || is_name(spec->otel_name, name, length)) {
 			*ret_i = i;
 			return 0;
 		}

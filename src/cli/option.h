@@ -14,6 +14,7 @@ enum option_kind {
 	OPTION_FLAG,   /* bool */
 	OPTION_NUMBER, /* uint64_t, within min and max */
 	OPTION_BYTES,  /* the same; K, M, G may follow: 512K */
+	OPTION_SECONDS,/* the same; s, m, h may follow: 90, 5m */
 	OPTION_TEXT,   /* const char *, borrowed from argv */
 	OPTION_TEXTS,  /* struct option_texts; may be repeated */
 	OPTION_IDS,    /* struct option_ids; comma lists, may be repeated */
@@ -40,6 +41,7 @@ struct option_spec {
 	const char *group;   /* its heading; NULL: the heading of the option before it */
 	char letter;         /* 0: none */
 	const char *name;    /* long name without the dashes; NULL: a positional, known by its metavar */
+	const char *otel_name; /* of the OpenTelemetry eBPF profiler's flag that means the same: accepted, too; NULL: there is none */
 	const char *metavar; /* NULL: takes no value */
 	const char *help;    /* a phrase, no full stop */
 	enum option_kind kind;

@@ -37,6 +37,31 @@ static int set_bytes(const struct option_spec *spec, const char *label, const ch
 	return 0;
 }
 
+static int set_seconds(const struct option_spec *spec, const char *label, const char *value, uint64_t *ret_seconds, struct diag *diag)
+{
+	static const struct {
+		char letter;
+		uint32_t seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 } };
+	size_t length = strlen(value);
+	uint64_t number = 0, times = 1;
+	char digits[24];
+
+	for (size_t i = 0; length && i < ARRAY_SIZE(units); i++) {
+		if (value[length - 1] == units[i].letter) {
+			times = units[i].seconds;
+			length--;
+			break;
+		}
+	}
+	snprintf(digits, sizeof(digits), "%.*s", (int)length, value);
+	if (length >= sizeof(digits) || number_u64(digits, spec->max / times, &number) < 0 || number * times < spec->min)
+		return diag_errno(diag, EINVAL, "%s must be a time from %" PRIu64 " to %" PRIu64 " seconds, as 90 or 5m, not '%.60s'",
+				  label, spec->min, spec->max, value);
+	*ret_seconds = number * times;
+	return 0;
+}
+
 static int add_text(const char *label, const char *value, struct option_texts *texts, struct diag *diag)
 {
 	if (texts->nr == OPTION_MAX_TEXTS)
@@ -94,6 +119,8 @@ int option_set(const struct option_spec *spec, const char *label, const char *va
 		return set_number(spec, label, value, field, diag);
 	case OPTION_BYTES:
 		return set_bytes(spec, label, value, field, diag);
+	case OPTION_SECONDS:
+		return set_seconds(spec, label, value, field, diag);
 	case OPTION_TEXT:
 		*(const char **)field = value;
 		return 0;

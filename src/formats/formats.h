@@ -16,3 +16,5 @@ MUST_CHECK int write_cpuprofile(const struct profile *profile, const struct expo
 MUST_CHECK int write_perf_script(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 MUST_CHECK int write_otlp_json(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 MUST_CHECK int write_otlp_protobuf(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_otlp_1_9(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_otlp_1_8(const struct profile *profile, const struct export_options *options, struct buffer *buffer);

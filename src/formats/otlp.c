@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes OpenTelemetry's profiles (opentelemetry-proto 1.10 and newer, ProfilesData; collectors take the same message as a request): a
- * resource per process (formats/otlp_resource.h), and in it a profile per value type. */
+ * resource per process (formats/otlp_resource.h), and in it a profile per value type. Version 1.8 has other numbers of two fields of
+ * Profile, 1.8 and 1.9 of two of Sample; whatever else differs, we do not write. */
 #include "formats/otlp.h"
 
 #include <string.h>
@@ -36,6 +37,11 @@ FIELD(stack_index, 1, "stackIndex");
 FIELD(sample_attributes, 2, "attributeIndices");
 FIELD(values, 4, "values");
 FIELD(timestamps, 5, "timestampsUnixNano");
+/* of older versions */
+FIELD(values_1_9, 2, "values");
+FIELD(sample_attributes_1_9, 3, "attributeIndices");
+FIELD(profile_id_1_8, 8, "profileId");
+FIELD(profile_attributes_1_8, 12, "attributeIndices");
 
 static void resource_text(struct otlp_sink *sink, const char *key, const char *text)
 {
@@ -123,7 +129,7 @@ static void write_sample(struct otlp *otlp, const struct profile_sample *sample,
 
 	otlp_item(sink, samples);
 	otlp_u32(sink, stack_index, otlp_stack(otlp, sample->user_stack, sample->kernel_stack));
-	otlp_numbers_begin(sink, sample_attributes);
+	otlp_numbers_begin(sink, otlp->version < OTLP_1_10 ? sample_attributes_1_9 : sample_attributes);
 	if (sample->tid)
 		number_attribute(otlp, otlp_string(otlp, OTLP_STRING_THREAD_ID), sample->tid, PROFILE_EMPTY_STRING);
 	if (sample->comm != PROFILE_EMPTY_STRING)
@@ -132,7 +138,7 @@ static void write_sample(struct otlp *otlp, const struct profile_sample *sample,
 		number_attribute(otlp, otlp_string(otlp, OTLP_STRING_CPU), sample->cpu, PROFILE_EMPTY_STRING);
 	write_labels(otlp, sample->labels);
 	otlp_numbers_end(sink);
-	otlp_numbers_begin(sink, values);
+	otlp_numbers_begin(sink, otlp->version < OTLP_1_10 ? values_1_9 : values);
 	otlp_number_i64(sink, sample->values[type]);
 	otlp_numbers_end(sink);
 	if (sample->time_ns) {
@@ -162,7 +168,7 @@ static void write_id(struct otlp *otlp)
 	memcpy(id, otlp->profile_id, sizeof(id));
 	for (int i = 0; i < 4; i++)
 		id[12 + i] ^= (uint8_t)(number >> (24 - 8 * i));
-	otlp_id(&otlp->sink, profile_id, id);
+	otlp_id(&otlp->sink, otlp->version < OTLP_1_9 ? profile_id_1_8 : profile_id, id);
 }
 
 /* Samples of one process with one resource. */
@@ -196,7 +202,7 @@ static void write_profile(struct otlp *otlp, struct pieces pieces, uint32_t type
 		otlp_u64(sink, period_field, period);
 	}
 	write_id(otlp);
-	otlp_numbers_begin(sink, profile_attributes);
+	otlp_numbers_begin(sink, otlp->version < OTLP_1_9 ? profile_attributes_1_8 : profile_attributes);
 	otlp_number(sink, comment);
 	otlp_numbers_end(sink);
 	otlp_end(sink);
@@ -275,12 +281,14 @@ static void otlp_done(struct otlp *otlp)
 	interned_done(&otlp->stacks);
 }
 
-static int write_otlp(const struct profile *profile, bool is_json, const struct export_options *options, struct buffer *buffer)
+static int write_otlp(const struct profile *profile, bool is_json, enum otlp_version version, const struct export_options *options,
+		      struct buffer *buffer)
 {
 	CLEANUP(otlp_done) struct otlp otlp = {
 		.sink = { .json = { .buffer = buffer }, .scratch = BUFFER_INIT(buffer->max), .is_json = is_json },
 		.profile = profile,
 		.profile_id = options->profile_id,
+		.version = version,
 		.resources = { .profile = profile },
 		.account = BUFFER_INIT(buffer->max),
 		.attributes = INTERNED_INIT(struct otlp_attribute, sizeof(struct otlp_attribute), UINT64_MAX),
@@ -301,7 +309,7 @@ static int write_otlp(const struct profile *profile, bool is_json, const struct 
 
 int write_otlp_json(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
-	int err = write_otlp(profile, true, options, buffer);
+	int err = write_otlp(profile, true, OTLP_1_10, options, buffer);
 
 	buffer_text(buffer, "\n");
 	return err;
@@ -309,5 +317,15 @@ int write_otlp_json(const struct profile *profile, const struct export_options *
 
 int write_otlp_protobuf(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
-	return write_otlp(profile, false, options, buffer);
+	return write_otlp(profile, false, OTLP_1_10, options, buffer);
+}
+
+int write_otlp_1_9(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
+{
+	return write_otlp(profile, false, OTLP_1_9, options, buffer);
+}
+
+int write_otlp_1_8(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
+{
+	return write_otlp(profile, false, OTLP_1_8, options, buffer);
 }

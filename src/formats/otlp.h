@@ -19,6 +19,9 @@
 enum otlp_string { OTLP_STRING_LIST(X) OTLP_STRING_COUNT };
 #undef X
 
+/* Of opentelemetry-proto. The newest is also right for what came since. */
+enum otlp_version { OTLP_1_8, OTLP_1_9, OTLP_1_10 };
+
 struct otlp_attribute {
 	uint32_t key, unit, text; /* strings */
 	uint32_t is_number;
@@ -38,6 +41,7 @@ struct otlp {
 	struct buffer account; /* as text */
 	const uint8_t *profile_id; /* of the message; NULL: none */
 	uint32_t nr_profiles;  /* written so far */
+	enum otlp_version version;
 	struct interned attributes, stacks; /* of struct otlp_attribute, of struct otlp_stack */
 	int err; /* sticky: no memory for one of the above */
 };

@@ -2,6 +2,7 @@
 #include "model/profile_merge.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Numbers of entries of `from` in `to`, plus one; 0: not copied yet. */
@@ -176,7 +177,64 @@ static int copy_types(const struct merge *merge)
 	return 0;
 }
 
-int profile_merge(struct profile *to, const struct profile *from)
+struct range {
+	uint32_t from, end;
+};
+
+static struct range range_of_part(uint32_t nr, uint32_t part, uint32_t nr_parts)
+{
+	return (struct range){ .from = (uint32_t)((uint64_t)nr * part / nr_parts),
+			       .end = (uint32_t)((uint64_t)nr * (part + 1) / nr_parts) };
+}
+
+struct position {
+	uint32_t tgid, sample;
+};
+
+static int by_process(const void *a, const void *b)
+{
+	const struct position *of_a = a, *of_b = b;
+
+	if (of_a->tgid != of_b->tgid)
+		return of_a->tgid < of_b->tgid ? -1 : 1;
+	return of_a->sample < of_b->sample ? -1 : 1;
+}
+
+/* The samples, those of a process together. NULL: no memory. */
+static struct position *sort_samples(const struct profile *profile)
+{
+	uint32_t nr = profile_nr_samples(profile);
+	struct position *sorted = calloc((size_t)nr + 1, sizeof(*sorted));
+
+	for (uint32_t i = 0; sorted && i < nr; i++)
+		sorted[i] = (struct position){ profile_sample_at(profile, i)->tgid, i };
+	if (sorted)
+		qsort(sorted, nr, sizeof(*sorted), by_process);
+	return sorted;
+}
+
+static int copy_samples(const struct merge *merge, uint32_t part, uint32_t nr_parts)
+{
+	struct range range = range_of_part(profile_nr_samples(merge->from), part, nr_parts);
+	CLEANUP(freep) struct position *sorted = nr_parts > 1 ? sort_samples(merge->from) : NULL;
+	int err = nr_parts > 1 && !sorted ? -ENOMEM : 0;
+
+	for (uint32_t i = range.from; !err && i < range.end; i++)
+		err = copy_sample(merge, sorted ? sorted[i].sample : i);
+	return err;
+}
+
+static int copy_histograms(const struct merge *merge, uint32_t part, uint32_t nr_parts)
+{
+	struct range range = range_of_part(profile_nr_histograms(merge->from), part, nr_parts);
+	int err = 0;
+
+	for (uint32_t i = range.from; !err && i < range.end; i++)
+		err = copy_histogram(merge, i);
+	return err;
+}
+
+int profile_merge_part(struct profile *to, const struct profile *from, uint32_t part, uint32_t nr_parts)
 {
 	CLEANUP(merge_done) struct merge merge = {
 		.to = to,
@@ -189,13 +247,16 @@ int profile_merge(struct profile *to, const struct profile *from)
 	};
 	int err = merge.strings && merge.mappings && merge.functions && merge.locations && merge.stacks ? copy_types(&merge) : -ENOMEM;
 
-	for (uint32_t i = 0; !err && i < profile_nr_samples(from); i++)
-		err = copy_sample(&merge, i);
-	for (uint32_t i = 0; !err && i < profile_nr_histograms(from); i++)
-		err = copy_histogram(&merge, i);
+	if (!err)
+		err = copy_samples(&merge, part, nr_parts) ?: copy_histograms(&merge, part, nr_parts);
 	if (!err)
 		account_merge(profile_account(to), profile_account_of(from));
 	return err;
+}
+
+int profile_merge(struct profile *to, const struct profile *from)
+{
+	return profile_merge_part(to, from, 0, 1);
 }
 
 /* --- the account ---------------------------------------------------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ static const write_fn writers[] = {
 	[EXPORT_JSONL] = write_jsonl, [EXPORT_SPEEDSCOPE] = write_speedscope, [EXPORT_CPUPROFILE] = write_cpuprofile,
 	[EXPORT_PERF_SCRIPT] = write_perf_script, [EXPORT_FIREFOX] = write_firefox,
 	[EXPORT_OTLP_JSON] = write_otlp_json, [EXPORT_OTLP_PROTOBUF] = write_otlp_protobuf,
+	[EXPORT_OTLP_1_9] = write_otlp_1_9, [EXPORT_OTLP_1_8] = write_otlp_1_8,
 	[EXPORT_SVG] = write_svg,
 };
 

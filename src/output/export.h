@@ -24,6 +24,8 @@
 	X(PERF_SCRIPT, "perf", ".perf", "as perf script prints it, for FlameScope and other readers of it") \
 	X(OTLP_JSON, "otlp-json", ".otlp.json", "OpenTelemetry's profiles, as JSON") \
 	X(OTLP_PROTOBUF, "otlp", ".otlp.pb .otlp", "OpenTelemetry's profiles, as protocol buffer") \
+	X(OTLP_1_9, "otlp-1.9", ".1.9.otlp", "the same for collectors of opentelemetry-proto 1.9") \
+	X(OTLP_1_8, "otlp-1.8", ".1.8.otlp", "the same for collectors of opentelemetry-proto 1.8") \
 	X(SVG, "svg", ".svg", "a flame graph as a picture")
 
 #define X(id, name, suffixes, text) EXPORT_##id,

@@ -266,16 +266,16 @@ int sonde_profile_read_bytes(struct sonde_profile *profile, const char *name, co
 	return err ? err : end_reading(profile, name, profile->profile ? import_memory(profile, bytes, size, &known) : -ENOMEM);
 }
 
-int sonde_profile_merge(struct sonde_profile *profile, const struct sonde_profile *more)
+int sonde_profile_merge_part(struct sonde_profile *profile, const struct sonde_profile *more, uint32_t part, uint32_t nr_parts)
 {
 	int err;
 
-	if (!profile || !more || !more->profile)
+	if (!profile || !more || !more->profile || part >= nr_parts)
 		return -EINVAL;
 	profile->diag.err = 0;
 	if (!profile->profile)
 		profile->profile = profile_new();
-	err = profile->profile ? profile_merge(profile->profile, more->profile) : -ENOMEM;
+	err = profile->profile ? profile_merge_part(profile->profile, more->profile, part, nr_parts) : -ENOMEM;
 	if (err == -EINVAL)
 		diag_errno(&profile->diag, EINVAL, "%.200s holds other values than the profiles before it", more->name);
 	profile->nr_bytes += more->nr_bytes;
@@ -284,6 +284,11 @@ int sonde_profile_merge(struct sonde_profile *profile, const struct sonde_profil
 		return 0;
 	profile_file_forget(profile);
 	return fail(profile, SONDE_EXIT_FAILED, err, "add", more->name);
+}
+
+int sonde_profile_merge(struct sonde_profile *profile, const struct sonde_profile *more)
+{
+	return sonde_profile_merge_part(profile, more, 0, 1);
 }
 
 const char *sonde_profile_warning(struct sonde_profile *profile)

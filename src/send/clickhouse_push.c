@@ -86,9 +86,9 @@ static int pack(const void *settings, const struct push_profile *profile, struct
 	return lines.err ? lines.err : gzip(lines.data ?: "", lines.size, GZIP_SMALL, body);
 }
 
-static void judge(const struct post_answer *answer, struct push_answer *ret_answer)
+static void judge(const void *settings, const struct post_answer *answer, struct push_answer *ret_answer)
 {
-	ret_answer->result = push_result_of_http(answer->status);
+	ret_answer->result = push_result_of_http(answer);
 	if (answer->status == 404) /* the table or the data base is missing: it may be made */
 		ret_answer->result = PUSH_LATER;
 	if (ret_answer->result != PUSH_DELIVERED)

@@ -19,6 +19,10 @@ void grpc_close(struct buffer *body, size_t opened, bool is_packed);
 bool grpc_is_answer(const struct post_answer *answer);
 /* Does the answer say that this message will never be taken? Else it may be later. */
 bool grpc_is_refusal(const struct post_answer *answer);
+/* Does it say that the message is refused for its size? */
+bool grpc_is_too_large(const struct post_answer *answer);
+/* Seconds to wait, rounded up, by the header Retry-After or google.rpc.RetryInfo; 0: the server does not say. */
+uint32_t grpc_retry_after_s(const struct post_answer *answer);
 /* The first message of an answer that is OK; borrowed. Empty if there is none, or if it is packed, which we do not accept. */
 struct reader grpc_message(const struct post_answer *answer);
 

@@ -9,8 +9,7 @@
 #include "base/number.h"
 #include "curl/curl_api.h"
 
-#define CONNECT_MS  10000
-#define MAX_RETRY_S 600
+#define CONNECT_MS 10000
 
 struct post_client {
 	struct curl_api curl;
@@ -114,14 +113,14 @@ static uint32_t retry_after(const struct curl_api *curl, const char *value)
 	uint64_t seconds;
 	time_t date;
 
-	if (!number_u64(value, MAX_RETRY_S, &seconds))
+	if (!number_u64(value, POST_MAX_RETRY_S, &seconds))
 		return (uint32_t)seconds;
 	if (*value >= '0' && *value <= '9')
-		return MAX_RETRY_S; /* a number that is too large */
+		return POST_MAX_RETRY_S; /* a number that is too large */
 	date = curl->getdate(value, NULL);
 	if (date <= time(NULL))
 		return 0;
-	return date - time(NULL) < MAX_RETRY_S ? (uint32_t)(date - time(NULL)) : MAX_RETRY_S;
+	return date - time(NULL) < POST_MAX_RETRY_S ? (uint32_t)(date - time(NULL)) : POST_MAX_RETRY_S;
 }
 
 struct taker {
@@ -141,8 +140,8 @@ static size_t take_header(char *line, size_t one, size_t size, void *arg)
 		answer->grpc_status = number_u64(value, 1000, &number) ? POST_NO_GRPC_STATUS : (int)number;
 	else if (is_header(line, size, "retry-after", value, sizeof(value)))
 		answer->retry_after_s = retry_after(taker->curl, value);
-	else
-		is_header(line, size, "grpc-message", answer->grpc_message, sizeof(answer->grpc_message));
+	else if (!is_header(line, size, "grpc-message", answer->grpc_message, sizeof(answer->grpc_message)))
+		is_header(line, size, "grpc-status-details-bin", answer->grpc_details, sizeof(answer->grpc_details));
 	return size;
 }
 
@@ -234,7 +233,7 @@ int post_send(struct post_client *client, const struct post_request *request, st
 		return -ENOMEM;
 	ret_answer->size = 0;
 	ret_answer->grpc_status = POST_NO_GRPC_STATUS;
-	*ret_answer->grpc_message = *client->reason = '\0';
+	*ret_answer->grpc_message = *ret_answer->grpc_details = *client->reason = '\0';
 	ret_answer->retry_after_s = 0;
 	set_request(client, request, &taker);
 	client->curl.easy_setopt(client->easy, CURL_HTTPHEADER, headers);

@@ -11,6 +11,7 @@
 
 #define POST_ANSWER_BYTES 65536
 #define POST_NO_GRPC_STATUS (-1)
+#define POST_MAX_RETRY_S 600
 
 struct post_options { /* files in PEM; NULL: none, and the system's authorities */
 	const char *authorities, *certificate, *key;
@@ -36,7 +37,8 @@ struct post_answer {
 	size_t size;
 	int grpc_status;            /* of a header or trailer; POST_NO_GRPC_STATUS: none */
 	char grpc_message[256];
-	uint32_t retry_after_s;     /* 0: the server does not say */
+	char grpc_details[2048];    /* google.rpc.Status, in base64; "": none */
+	uint32_t retry_after_s;     /* up to POST_MAX_RETRY_S; 0: the server does not say */
 	bool was_sent;              /* after a failure: the server may have the request */
 };
 

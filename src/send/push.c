@@ -23,12 +23,23 @@ void push_say(struct push_answer *answer, const char *words, size_t size, const 
 	plain_make(answer->text);
 }
 
-enum push_result push_result_of_http(int status)
+/* A Collector's receiver says 400, with Go's words. */
+static bool is_too_large(const struct post_answer *answer)
 {
-	static const int refusals[] = { 400, 406, 411, 413, 414, 415, 422, 431 };
+	static const char words[] = "body too large";
+
+	return answer->status == 413 || (answer->status == 400 && memmem(answer->body, answer->size, words, strlen(words)));
+}
+
+enum push_result push_result_of_http(const struct post_answer *answer)
+{
+	static const int refusals[] = { 400, 406, 411, 414, 415, 422, 431 };
+	int status = answer->status;
 
 	if (status / 100 == 2)
 		return PUSH_DELIVERED;
+	if (is_too_large(answer))
+		return PUSH_TOO_LARGE;
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
 		if (status == refusals[i])
 			return PUSH_REFUSED;
@@ -38,16 +49,19 @@ enum push_result push_result_of_http(int status)
 
 static enum push_result grpc_result(const struct post_answer *answer)
 {
+	if (grpc_is_too_large(answer))
+		return PUSH_TOO_LARGE;
 	if (grpc_is_refusal(answer))
 		return PUSH_REFUSED;
 	return answer->grpc_status == GRPC_OK ? PUSH_DELIVERED : PUSH_LATER;
 }
 
-void push_judge_grpc(const struct post_answer *answer, struct push_answer *ret_answer)
+void push_judge_grpc(const void *settings, const struct post_answer *answer, struct push_answer *ret_answer)
 {
 	static const char none[] = "no gRPC there";
 
 	ret_answer->result = grpc_is_answer(answer) ? grpc_result(answer) : PUSH_LATER;
+	ret_answer->retry_after_s = grpc_retry_after_s(answer);
 	if (!grpc_is_answer(answer))
 		push_say(ret_answer, none, strlen(none), "HTTP", answer->status);
 	else if (ret_answer->result != PUSH_DELIVERED)
@@ -83,7 +97,7 @@ static int send_body(const struct pusher *pusher, const struct buffer *body, str
 		return err;
 	if (!err) {
 		ret_answer->retry_after_s = answer->retry_after_s;
-		pusher->type->judge(answer, ret_answer);
+		pusher->type->judge(pusher->settings, answer, ret_answer);
 		return 0;
 	}
 	ret_answer->result = err == -ECANCELED ? PUSH_STOPPED : PUSH_LATER;

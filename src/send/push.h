@@ -12,6 +12,7 @@ enum push_result {
 	PUSH_DELIVERED,
 	PUSH_LATER,   /* the server is not there, is busy, does not know us, or takes no profiles: the same may be taken later */
 	PUSH_REFUSED, /* this profile will never be taken */
+	PUSH_TOO_LARGE, /* nor this one, but parts of it may be */
 	PUSH_STOPPED,
 };
 
@@ -39,12 +40,12 @@ struct push_type {
 	/* Makes the body of the request. `settings`: of the pusher. 0 or a negative errno. */
 	int (*pack)(const void *settings, const struct push_profile *profile, struct buffer *body);
 	/* Fills in the result, and text and rejected where there is something to say. */
-	void (*judge)(const struct post_answer *answer, struct push_answer *ret_answer);
+	void (*judge)(const void *settings, const struct post_answer *answer, struct push_answer *ret_answer);
 };
 
 struct pusher { /* all borrowed */
 	const struct push_type *type;
-	const void *settings;          /* what type->pack takes */
+	const void *settings;          /* what the type's functions take */
 	const char *url;
 	const char *const *headers;    /* the user's, "name: value", up to 64; NULL ends */
 	struct post_client *client;
@@ -56,7 +57,7 @@ MUST_CHECK int push(const struct pusher *pusher, const struct push_profile *prof
 
 /* For types. The server's own words, or ours about its code; they go to a terminal. */
 void push_say(struct push_answer *answer, const char *words, size_t size, const char *code_name, int code);
-/* What a status of HTTP means for a profile: 4xx that are about the data refuse it, other faults are of the server or the settings. */
-enum push_result push_result_of_http(int status);
-/* The result of a call of gRPC, and why it is not delivered. */
-void push_judge_grpc(const struct post_answer *answer, struct push_answer *ret_answer);
+/* What an answer over HTTP means for a profile: 4xx that are about the data refuse it, other faults are of the server or the settings. */
+enum push_result push_result_of_http(const struct post_answer *answer);
+/* The result of a call of gRPC, and why it is not delivered; of no settings. */
+void push_judge_grpc(const void *settings, const struct post_answer *answer, struct push_answer *ret_answer);

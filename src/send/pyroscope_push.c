@@ -84,11 +84,11 @@ static bool read_error(const struct post_answer *answer, struct buffer *text)
 	return !reader.bad && text->size;
 }
 
-static void judge(const struct post_answer *answer, struct push_answer *ret_answer)
+static void judge(const void *settings, const struct post_answer *answer, struct push_answer *ret_answer)
 {
 	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(2 * MAX_TEXT);
 
-	ret_answer->result = push_result_of_http(answer->status);
+	ret_answer->result = push_result_of_http(answer);
 	if (ret_answer->result == PUSH_DELIVERED)
 		return;
 	if (read_error(answer, &text))

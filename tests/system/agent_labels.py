@@ -3,7 +3,6 @@
 """Labels that say what a process belongs to, in the agent's store and in what it delivers: each process has its own or none, and nothing of an environment leaves that
 was not asked for."""
 import contextlib
-import ctypes
 import gzip
 import http.server
 import os
@@ -16,6 +15,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from collectors import unpacked # noqa: E402
 from harness import Background, Program, build, check, check_equal, converted, fresh_folder, load_json, need_bpf, run_tests, scratch, sonde, test # noqa: E402
 from own_cgroups import OwnCgroups # noqa: E402
 
@@ -70,15 +70,6 @@ class Collector:
 	def __exit__(self, *exc):
 		self.server.shutdown()
 		self.server.server_close()
-
-
-def unpacked(body):
-	zstd = ctypes.CDLL("libzstd.so.1")
-	zstd.ZSTD_decompress.restype = zstd.ZSTD_getFrameContentSize.restype = ctypes.c_size_t
-	size = zstd.ZSTD_getFrameContentSize(body, ctypes.c_size_t(len(body)))
-	to = ctypes.create_string_buffer(size)
-	check_equal(zstd.ZSTD_decompress(to, ctypes.c_size_t(size), body, ctypes.c_size_t(len(body))), size, "unpacked bytes")
-	return to.raw
 
 
 def all_bytes(folder, collector):

@@ -14,13 +14,14 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from collectors import Collector, HttpCollector, counts, exactly # noqa: E402
+from collectors import Collector, HttpCollector, counts, exactly, unpacked # noqa: E402
 from harness import Background, Program, check, check_equal, converted, fresh_folder, make_certificate, need_bpf, nr_samples, run_tests, scratch, skip, sonde, test # noqa: E402
 
 # --- a double that speaks gRPC ----------------------------------------------------------------------------------------------------
 
 class GrpcCollector(Collector):
 	"""As much of HTTP/2 and gRPC as one unary call needs."""
+	compression = "gzip"
 
 	def speak(self, connection):
 		check_equal(exactly(connection, 24)[:3], b"PRI", "the preface")
@@ -46,11 +47,12 @@ class GrpcCollector(Collector):
 
 	def answer(self, connection, stream, body):
 		is_packed, size = struct.unpack(">BI", body[:5])
-		check_equal((is_packed, size), (1, len(body) - 5), "the frame")
+		message = body[5:]
+		check_equal((is_packed, size), (int(self.compression != "none"), len(message)), "the frame")
 		fault = self.next_fault()
 		status, text = fault if isinstance(fault, tuple) else (0, "")
 		if not status:
-			self.take(gzip.decompress(body[5:]))
+			self.take({"gzip": gzip.decompress, "zstd": unpacked, "none": bytes}[self.compression](message))
 		plain = b"".join(b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in ((b"grpc-status", b"%d" % status), (b"grpc-message", text.encode())))
 		self.send(connection, 1, 4, stream, b"\x88" + (b"" if status else b"\0\x0econtent-length\x015"))
 		if not status:
@@ -100,7 +102,7 @@ def http_with_faults():
 def what_is_refused_is_counted():
 	need_bpf()
 	folder = fresh_folder("refused")
-	with HttpCollector(["ok", 400, "ok", 413]) as collector, Program("chain"):
+	with HttpCollector(["ok", 400, "ok", 415]) as collector, Program("chain"):
 		with agent(folder, "http://" + collector.address, 6) as running:
 			result = running.finish()
 	got = counts(result.err)
@@ -121,10 +123,39 @@ def grpc_with_faults():
 	check_equal((got["waiting"], got["refused"], got["tried again"]), (0, 0, 3), "waiting, refused, tried again")
 	for words in "gRPC status 14: not yet", "gRPC status 8: slow down", "gRPC status 16: who?":
 		check(words in result.err, lambda: "no %r in %s" % (words, result)) # pylint: disable=cell-var-from-loop
-	with GrpcCollector([(13, "wrong wireType = 2 for field LinkIndex")]) as collector:
-		with agent(folder, "grpc://" + collector.address, 2) as running:
+	for version, other in ("1.10", "1.9 or 1.8"), ("1.9", "1.8 or 1.10"), ("1.8", "1.10 or 1.9"):
+		with GrpcCollector([(13, "wrong wireType = 2 for field LinkIndex")]) as collector:
+			with agent(folder, "grpc://" + collector.address, "--otlp-version", version, 2) as running:
+				result = running.finish()
+		check("try --otlp-version %s" % other in result.err and counts(result.err)["refused"] == 0, lambda: str(result)) # pylint: disable=cell-var-from-loop
+
+
+@test
+def compressions():
+	"""Each arrives whole; one that the collector does not know is said, with the option, and drops nothing."""
+	need_bpf()
+	sizes = {}
+	for compression in "gzip", "zstd", "none":
+		folder = fresh_folder("compressed")
+		for double in GrpcCollector(), HttpCollector():
+			double.compression = compression
+			with double, Program("chain"):
+				with agent(folder, ("http://" if isinstance(double, HttpCollector) else "") + double.address, "--otlp-compression", compression, 3) as running:
+					result = running.finish()
+			check_equal((counts(result.err)["refused"], counts(result.err)["waiting"]), (0, 0), "refused and waiting")
+			check_equal(arrived(double), nr_samples(converted(folder)), "samples that arrived, and stored ones")
+			sizes[compression] = counts(result.err)["bytes"] / len(double.taken)
+			if isinstance(double, HttpCollector):
+				check_equal(double.headers[0][1].get("content-encoding"), None if compression == "none" else compression, "the header")
+	check(sizes["none"] > 1.5 * max(sizes["gzip"], sizes["zstd"]), lambda: str(sizes))
+	with HttpCollector([415]) as collector, Program("chain"):
+		collector.failure = lambda status: b"unsupported Content-Encoding"
+		with agent(fresh_folder("unknown"), "http://" + collector.address, "--otlp-compression", "zstd", 2) as running:
 			result = running.finish()
-	check("another version" in result.err and counts(result.err)["refused"] == 1, lambda: str(result))
+	check("unsupported Content-Encoding; try --otlp-compression gzip" in result.err and counts(result.err)["refused"] == 0 and collector.taken, lambda: str(result))
+	result = sonde("agent", "--otlp", "h", "--otlp-compression", "lz4", "--print-config", want=2)
+	check("one of gzip, zstd, none" in result.err, lambda: str(result))
+	return ", ".join("%s: %d bytes" % item for item in sizes.items())
 
 
 @test
@@ -204,6 +235,24 @@ def tls():
 			result = running.finish()
 		check_equal(counts(result.err)["waiting"], 0, "waiting")
 		check_equal(arrived(collector), nr_samples(converted(folder)), "samples that arrived, and stored ones")
+
+
+@test
+def flags_of_the_opentelemetry_profiler():
+	"""They mean what they mean there, and the manual page pairs them with ours; without a scheme an address is gRPC with TLS, but on loopback or with --disable-tls."""
+	result = sonde("agent", "--collection-agent", "h:1", "--disable-tls", "--samples-per-second=20", "--reporter-interval", "1m", "--env-vars", "A,B", "--print-config", want=0)
+	settings = dict(line.split(": ", 1) for line in result.out.splitlines())
+	check_equal([settings[name] for name in ("otlp", "disable-tls", "frequency", "window", "env")], ["'h:1'", "true", "20", "60", "['A,B']"], "settings")
+	page = sonde("--man", "agent", want=0).out.replace("\\-", "-").replace("\\fB", "").replace("\\fI", "").replace("\\fR", "")
+	pairs = dict(re.findall(r"^\.TP 28\n-(\S+)\n--(\S+)", page.split(".SH FLAGS OF THE OPENTELEMETRY EBPF PROFILER")[1].split(".SH EXAMPLES")[0], re.M))
+	check_equal(pairs, {"collection-agent": "otlp", "disable-tls": "disable-tls", "samples-per-second": "frequency", "reporter-interval": "window", "env-vars": "env"}, "pairs of the page")
+	need_bpf()
+	for disable_tls, first in ((), b"\x16"), (("--disable-tls",), b"P"): # of a handshake; of HTTP/2's preface
+		with Collector(host="0.0.0.0") as collector, Program("chain"):
+			collector.speak = lambda connection: collector.take(exactly(connection, 1)) # pylint: disable=cell-var-from-loop
+			with Background("agent", "--store", fresh_folder("flags"), "--collection-agent", collector.address, *disable_tls, "--reporter-interval", "1s", 2) as running:
+				running.finish()
+			check_equal({message for _, message in collector.taken}, {first}, "the first byte, %s" % (disable_tls,))
 
 
 @test

@@ -17,7 +17,7 @@ from harness import Background, Program, check, check_equal, converted, fresh_fo
 class Pyroscope(HttpCollector):
 	"""As much of push.v1.PusherService as Push over Connect needs."""
 
-	def unpack(self, body):
+	def unpack(self, body, encoding):
 		return body
 
 	def failure(self, status):
@@ -99,7 +99,7 @@ def every_window_arrives():
 def what_is_refused_is_counted():
 	need_bpf()
 	folder = fresh_folder("refused")
-	with Pyroscope(["ok", 400, "ok", 413]) as server, Program("chain"):
+	with Pyroscope(["ok", 400, "ok", 415]) as server, Program("chain"):
 		with agent(folder, "--pyroscope", "http://" + server.address, 6) as running:
 			result = running.finish()
 	got = counts(result.err)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doubles of the servers to which sonde agent sends, with faults; and what the agent says of its delivery."""
+import base64
 import collections
+import ctypes
 import gzip
 import http.server
 import json
@@ -8,24 +10,65 @@ import os
 import re
 import select
 import socket
+import sqlite3
 import struct
 import subprocess
 import threading
 import time
 
-from harness import SOURCES, check, run, skip
+from harness import SOURCES, check, check_equal, converted, nr_samples, run, skip
 
 MACHINE_PYTHON = "/usr/bin/python3" # whose packages are Debian's
+ENLARGED_BY = 40000
+
+
+def libzstd():
+	library = ctypes.CDLL("libzstd.so.1")
+	for name in "ZSTD_compress", "ZSTD_compressBound", "ZSTD_decompress", "ZSTD_getFrameContentSize":
+		getattr(library, name).restype = ctypes.c_size_t
+	return library
+
+
+def zstd(data):
+	to = ctypes.create_string_buffer(libzstd().ZSTD_compressBound(ctypes.c_size_t(len(data))))
+	size = libzstd().ZSTD_compress(to, ctypes.c_size_t(len(to)), data, ctypes.c_size_t(len(data)), 1)
+	return to.raw[:size]
+
+
+def unpacked(body):
+	"""What a frame of zstd that says its size has."""
+	size = libzstd().ZSTD_getFrameContentSize(body, ctypes.c_size_t(len(body)))
+	to = ctypes.create_string_buffer(size)
+	check_equal(libzstd().ZSTD_decompress(to, ctypes.c_size_t(size), body, ctypes.c_size_t(len(body))), size, "unpacked bytes")
+	return to.raw
+
+
+def enlarge(folder, nr_functions=ENLARGED_BY, name_bytes=92, depth=1):
+	"""Makes of a store's first window one with many functions more, of names that cannot be packed, in stacks of that depth and two processes in turn, and drops the others; returns the number
+	of samples."""
+	report = converted(folder)
+	sample, frame, names = report["samples"][0], report["frames"][0], len(report["functions"])
+	for i in range(nr_functions):
+		report["functions"].append({"name": base64.b85encode(os.urandom(name_bytes)).decode(), "system_name": "", "file": "", "line": 0})
+		report["frames"].append(dict(frame, function=names + i))
+		if i % depth != depth - 1:
+			continue
+		report["stacks"].append([len(report["frames"]) - 1 - j for j in range(depth)])
+		report["samples"].append(dict(sample, pid=100 + i % 2, tid=100 + i % 2, user_stack=len(report["stacks"]) - 1, kernel_stack=None, values=[2]))
+	with sqlite3.connect(os.path.join(folder, "profiles.db")) as connection:
+		connection.execute("DELETE FROM window WHERE id > 1")
+		connection.execute("UPDATE window SET body = ?", (zstd(json.dumps(report).encode()),))
+	return nr_samples(converted(folder))
 
 
 class Collector:
 	"""Answers requests by a list of faults, then well. .taken: the messages that it took, as (time, bytes)."""
 
-	def __init__(self, faults=()):
+	def __init__(self, faults=(), host="127.0.0.1"):
 		self.faults = collections.deque(faults)
 		self.taken, self.refused, self.headers = [], 0, []
-		self.listener = socket.create_server(("127.0.0.1", 0))
-		self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+		self.listener = socket.create_server((host, 0))
+		self.address = "%s:%d" % self.listener.getsockname()
 		self.is_over = False
 		self.thread = threading.Thread(target=self.serve, daemon=True)
 
@@ -71,10 +114,10 @@ def exactly(connection, size):
 
 
 class HttpCollector(Collector):
-	"""Takes gzipped messages by POST. .headers: (path, headers) of each request."""
+	"""Takes messages by POST. .headers: (path, headers) of each request."""
 
-	def unpack(self, body):
-		return gzip.decompress(body)
+	def unpack(self, body, encoding):
+		return {"gzip": gzip.decompress, "zstd": unpacked, None: bytes}[encoding](body)
 
 	def failure(self, status): # pylint: disable=unused-argument
 		return b""
@@ -86,7 +129,7 @@ class HttpCollector(Collector):
 			protocol_version = "HTTP/1.1"
 
 			def do_POST(self): # noqa: N802
-				body = collector.unpack(self.rfile.read(int(self.headers["content-length"])))
+				body = collector.unpack(self.rfile.read(int(self.headers["content-length"])), self.headers["content-encoding"])
 				collector.headers.append((self.path, dict(self.headers)))
 				fault = collector.next_fault()
 				if fault == "reset":

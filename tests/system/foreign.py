@@ -22,12 +22,12 @@ PROFILES = {
 }
 
 
-def run(command, **options):
-	done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=300, **options)
+def run(command, seconds=300, **options):
+	done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=seconds, **options)
 	return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8", "replace")
 
 
-def install(path, tool, command, **environment):
+def install(path, tool, command, seconds=300, **environment):
 	"""Returns `path`; first runs the command that makes it, if it is missing. One at a time: test files run side by side."""
 	os.makedirs(CACHE, exist_ok=True)
 	with open(os.path.join(CACHE, "lock"), "w", encoding="ascii") as lock:
@@ -36,7 +36,7 @@ def install(path, tool, command, **environment):
 			return path
 		if not find_tool(tool):
 			skip("no %s to install %s with" % (tool, os.path.basename(path)))
-		status, out, err = run(command, cwd=CACHE, env={**os.environ, **environment})
+		status, out, err = run(command, seconds, cwd=CACHE, env={**os.environ, **environment})
 	if status or not os.path.exists(path):
 		skip("%s cannot be installed: %s" % (os.path.basename(path), (err or out).strip().splitlines()[-1:]))
 	return path
@@ -60,6 +60,25 @@ def python_packages():
 	folder = os.path.dirname(folder)
 	if folder not in sys.path:
 		sys.path.insert(0, folder)
+
+
+OLD_OTLP = """import sys
+from google.protobuf import json_format
+from opentelemetry.proto.profiles.v1development import profiles_pb2
+data = profiles_pb2.ProfilesData()
+data.ParseFromString(open(sys.argv[1], "rb").read())
+print(json_format.MessageToJson(data))
+"""
+
+
+def old_otlp_as_json(path):
+	"""A file of OTLP profiles as JSON, by the classes of opentelemetry-proto 1.9."""
+	python_packages()
+	folder = os.path.join(CACHE, "opentelemetry-1.9")
+	install(os.path.join(folder, "opentelemetry"), "pip3", ["pip3", "install", "--quiet", "--no-deps", "--target", folder, "opentelemetry-proto==1.41.0"])
+	status, out, err = run([sys.executable, "-c", OLD_OTLP, path], env={**os.environ, "PYTHONPATH": folder + ":" + os.path.join(CACHE, "python")})
+	check(status == 0, err)
+	return out
 
 
 def playwright_folder():

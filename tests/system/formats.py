@@ -11,7 +11,7 @@ import re
 import time
 import xml.etree.ElementTree as ElementTree
 
-from foreign import CACHE, install, made, playwright_folder, python_packages, run
+from foreign import CACHE, install, made, old_otlp_as_json, playwright_folder, python_packages, run
 from harness import ROOT, check, check_equal, find_tool, run_tests, scratch, skip, test
 
 INFERNO = "0.12.8"
@@ -212,6 +212,8 @@ def opentelemetry_reads_both_alike():
 			data.ParseFromString(file.read())
 		with open(path_of(which, "otlp-json"), encoding="utf-8") as file:
 			check(json_format.Parse(file.read(), profiles_pb2.ProfilesData()) == data, "%s: protobuf and JSON differ" % which)
+		old = json_format.Parse(old_otlp_as_json(path_of(which, "otlp-1.9")), profiles_pb2.ProfilesData())
+		check(old == data, "%s: as of 1.9 and 1.10 differ" % which)
 		check_equal(otlp_stacks(data), our_stacks(samples), which)
 
 

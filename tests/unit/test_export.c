@@ -390,6 +390,8 @@ static void an_empty_profile_is_a_report(void **state)
 					      "# ========\n",
 					      "{\n\"resourceProfiles\":",
 					      "\x12",
+					      "\x12",
+					      "\x12",
 					      "<?xml" };
 
 	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
@@ -440,7 +442,7 @@ static void formats_have_names(void **state)
 	assert_string_equal(diag.text,
 			    "no format matches the name 'profile.gz'; known suffixes: .txt .folded .collapsed .json .pb.gz .pprof "
 			    ".html .htm .top .jsonl .ndjson .speedscope.json .firefox.json .cpuprofile .perf "
-			    ".otlp.json .otlp.pb .otlp .svg (or say --format)");
+			    ".otlp.json .otlp.pb .otlp .1.9.otlp .1.8.otlp .svg (or say --format)");
 	assert_int_equal(export_format_by_path(".html", NULL, &format), -EINVAL);
 	assert_int_equal(export_format_by_path("", NULL, &format), -EINVAL);
 	assert_int_equal(export_format_by_name("pprof", NULL, &format), 0);
@@ -449,7 +451,7 @@ static void formats_have_names(void **state)
 	assert_int_equal(export_format_by_name("pdf", &diag, &format), -EINVAL);
 	assert_string_equal(diag.text,
 			    "unknown format 'pdf'; there are: text folded json pprof html top jsonl speedscope firefox cpuprofile perf "
-			    "otlp-json otlp svg");
+			    "otlp-json otlp otlp-1.9 otlp-1.8 svg");
 	for (format = 0; format < EXPORT_FORMAT_COUNT; format++)
 		assert_int_equal(export_format_by_name(export_format_name(format), NULL, &format), 0);
 }

@@ -78,6 +78,8 @@ static void test_pprof_keeps_stacks(void **state)
 {
 	check_way(EXPORT_PPROF, EXPORT_FOLDED);
 	check_way(EXPORT_OTLP_PROTOBUF, EXPORT_FOLDED);
+	check_way(EXPORT_OTLP_1_9, EXPORT_FOLDED);
+	check_way(EXPORT_OTLP_1_8, EXPORT_FOLDED);
 	check_way(EXPORT_OTLP_JSON, EXPORT_FOLDED);
 }
 

@@ -56,6 +56,14 @@ static const struct option_spec options[] = {
 	  .help = "a help that is so long that it does not fit into one line of eighty columns and has to be folded somewhere" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(files), .help = "file" },
 	{ .letter = 'p', .name = "pid", .metavar = "PID[,PID...]", .kind = OPTION_IDS, FIELD(ids), .min = 1, .max = 4194304, .help = "p" },
+	{ .name = "window",
+	  .otel_name = "reporter-interval",
+	  .metavar = "SECONDS",
+	  .kind = OPTION_SECONDS,
+	  FIELD(period),
+	  .min = 2,
+	  .max = 7200,
+	  .help = "w" },
 	{ .name = "secret", .metavar = "X", .kind = OPTION_TEXT, FIELD(secret), .hidden = true, .help = "not for everybody" },
 };
 
@@ -115,6 +123,34 @@ static void all_ways_to_write_a_value(void **state)
 		assert_true(is_given("frequency"));
 		assert_false(is_given("count"));
 	}
+}
+
+static void times_and_names_of_others(void **state)
+{
+	static const struct {
+		const char *line;
+		uint64_t seconds;
+	} cases[] = { { "--window 90", 90 },
+		      { "--window=2s", 2 },
+		      { "--window 5m", 300 },
+		      { "--reporter-interval 2h", 7200 },
+		      { "--wind 7", 7 } };
+	static const char *const bad[] = { "s", "5x", "1.5m", "-1s", "99999999999999999999h", "1ms" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(parse_as(&verb, cases[i].line), 0);
+		assert_int_equal(got.period, cases[i].seconds);
+		assert_true(is_given("window"));
+	}
+	refused("--window 1", "--window must be a time from 2 to 7200 seconds, as 90 or 5m, not '1'");
+	refused("--reporter-interval 3h", "--window must be");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		char line[64];
+
+		snprintf(line, sizeof(line), "--window=%s", bad[i]);
+		assert_int_equal(parse_as(&verb, line), -EINVAL);
+	}
+	refused("--reporter 3s", "unknown option --reporter"); /* not by its beginning */
 }
 
 static void letters_stand_together(void **state)
@@ -324,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_ways_to_write_a_value),
+		cmocka_unit_test(times_and_names_of_others),
 		cmocka_unit_test(letters_stand_together),
 		cmocka_unit_test(beginnings_of_names),
 		cmocka_unit_test(mistyped_names),

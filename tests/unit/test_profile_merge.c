@@ -104,12 +104,69 @@ static void an_empty_window_adds_its_time(void **state)
 	assert_int_equal(profile_account_of(to)->duration_ns, 20);
 }
 
+/* Of three processes in turn, a sample each of the numbers 0 to `nr` - 1 as value. */
+static struct profile *numbered(uint32_t nr)
+{
+	struct profile *profile = profile_new();
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct profile_sample sample;
+
+		memset(&sample, 0, sizeof(sample));
+		sample.user_stack = sample.kernel_stack = sample.cpu = PROFILE_NONE;
+		sample.tgid = 9 - i % 3;
+		sample.tid = i + 1;
+		sample.values[0] = i;
+		assert_int_equal(profile_add(profile, &sample), 0);
+	}
+	profile_account(profile)->start_unix_ns = 7;
+	return profile;
+}
+
+/* Whatever the number of parts is: each sample is in one, a process's are together, and halves are the parts of twice as many. */
+static void parts_have_all(void **state)
+{
+	for (uint32_t nr = 0; nr < 20; nr++) {
+		CLEANUP(profile_freep) struct profile *whole = numbered(nr);
+
+		for (uint32_t nr_parts = 1; nr_parts <= 32; nr_parts *= 2) {
+			CLEANUP(profile_freep) struct profile *sum = profile_new();
+			uint32_t last_tgid = 0;
+
+			for (uint32_t part = 0; part < nr_parts; part++) {
+				CLEANUP(profile_freep) struct profile *one = profile_new(), *halves = profile_new();
+
+				assert_int_equal(profile_merge_part(one, whole, part, nr_parts), 0);
+				assert_int_equal(profile_merge_part(halves, whole, 2 * part, 2 * nr_parts), 0);
+				assert_int_equal(profile_merge_part(halves, whole, 2 * part + 1, 2 * nr_parts), 0);
+				assert_int_equal(profile_account_of(one)->start_unix_ns, 7);
+				assert_true(profile_nr_samples(one) <= nr / nr_parts + 1);
+				assert_int_equal(profile_nr_samples(one), profile_nr_samples(halves));
+				for (uint32_t i = 0; i < profile_nr_samples(one); i++) {
+					const struct profile_sample *sample = profile_sample_at(one, i);
+
+					assert_true(nr_parts == 1 || sample->tgid >= last_tgid);
+					last_tgid = sample->tgid;
+					if (nr_parts > 1)
+						assert_memory_equal(sample->values, profile_sample_at(halves, i)->values,
+								    sizeof(sample->values));
+				}
+				assert_int_equal(profile_merge(sum, one), 0);
+			}
+			assert_int_equal(profile_nr_samples(sum), nr); /* they differ in their threads */
+			for (uint32_t i = 0; i < nr; i++)
+				assert_int_equal(profile_sample_at(sum, i)->values[0] + 1, profile_sample_at(sum, i)->tid);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_entries_are_one),
 		cmocka_unit_test(other_values_are_refused),
 		cmocka_unit_test(an_empty_window_adds_its_time),
+		cmocka_unit_test(parts_have_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,14 +72,16 @@ static struct push_answer judged(int status, int grpc_status, const char *messag
 {
 	static struct post_answer answer;
 	struct push_answer result = { 0 };
+	struct otlp_push otlp;
 
+	assert_int_equal(otlp_push_init(&otlp, grpc_status != -2, NULL, NULL, NULL), 0);
 	memset(&answer, 0, sizeof(answer));
 	answer.status = status;
 	answer.grpc_status = grpc_status;
 	snprintf(answer.grpc_message, sizeof(answer.grpc_message), "%s", message);
 	memcpy(answer.body, body, size);
 	answer.size = size;
-	(grpc_status == -2 ? &otlp_http : &otlp_grpc)->judge(&answer, &result);
+	otlp.type.judge(&otlp, &answer, &result);
 	return result;
 }
 
@@ -93,9 +95,16 @@ static void answers_of_grpc(void **state)
 		{ 200, 0, "", PUSH_DELIVERED },
 		{ 200, 3, "bad", PUSH_REFUSED },
 		{ 200, 8, "slow down", PUSH_LATER },
-		{ 200, 8, "grpc: received message larger than max (9 vs. 4)", PUSH_REFUSED },
+		{ 200, 8, "grpc: received message larger than max (9 vs. 4)", PUSH_TOO_LARGE },
+		{ 200, 8, "gRPC message exceeds maximum size 4194304: 5000000", PUSH_TOO_LARGE },
+		{ 200, 11, "Error, decoded message length too large: found 5 bytes, the limit is: 4 bytes", PUSH_TOO_LARGE },
+		{ 200, 11, "time", PUSH_REFUSED },
 		{ 200, 12, "unknown service", PUSH_LATER },
-		{ 200, 13, "wrong wireType = 2 for field LinkIndex", PUSH_REFUSED },
+		{ 200, 13, "wrong wireType = 2 for field LinkIndex", PUSH_LATER },
+		{ 200, 13, "Sample.link_index: invalid wire type: LengthDelimited (expected Varint)", PUSH_LATER },
+		{ 200, 13, "grpc: error unmarshalling request: unexpected EOF", PUSH_LATER },
+		{ 200, 13, "grpc: error unmarshalling request: proto: illegal", PUSH_REFUSED },
+		{ 200, 12, "grpc: Decompressor is not installed for grpc-encoding \"gzip\"", PUSH_LATER },
 		{ 200, 13, "panic", PUSH_LATER },
 		{ 200, 14, "", PUSH_LATER },
 		{ 200, 16, "who are you", PUSH_LATER },
@@ -110,7 +119,9 @@ static void answers_of_grpc(void **state)
 		assert_int_equal(answer.result, cases[i].result);
 		assert_int_equal(!*answer.text, cases[i].result == PUSH_DELIVERED);
 	}
-	assert_non_null(strstr(judged(200, 13, "wrong wireType", "", 0).text, "another version"));
+	assert_non_null(strstr(judged(200, 13, "wrong wireType", "", 0).text, "try --otlp-version 1.9"));
+	assert_non_null(strstr(judged(200, 13, "proto: illegal", "", 0).text, "try --otlp-version 1.9"));
+	assert_non_null(strstr(judged(200, 12, "Decompressor is not installed", "", 0).text, "try --otlp-compression none"));
 	assert_non_null(strstr(judged(200, 12, "", "", 0).text, "service.profilesSupport"));
 }
 
@@ -119,13 +130,77 @@ static void answers_of_http(void **state)
 	static const struct {
 		int status;
 		enum push_result result;
-	} cases[] = { { 200, PUSH_DELIVERED }, { 202, PUSH_DELIVERED }, { 400, PUSH_REFUSED }, { 413, PUSH_REFUSED }, { 401, PUSH_LATER },
+	} cases[] = { { 200, PUSH_DELIVERED }, { 202, PUSH_DELIVERED }, { 400, PUSH_REFUSED }, { 413, PUSH_TOO_LARGE }, { 401, PUSH_LATER },
 		      { 404, PUSH_LATER },     { 429, PUSH_LATER },	{ 500, PUSH_LATER },   { 503, PUSH_LATER },   { 302, PUSH_LATER },
 		      { 0, PUSH_LATER } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_int_equal(judged(cases[i].status, -2, "", "", 0).result, cases[i].result);
+	assert_int_equal(judged(400, -2, "", "proto: wrong wireType = 2", 25).result, PUSH_LATER);
+	assert_int_equal(judged(400, -2, "", "unsupported Content-Encoding: gzip", 34).result, PUSH_LATER);
+	assert_non_null(strstr(judged(404, -2, "", "", 0).text, "service.profilesSupport"));
+	assert_int_equal(judged(400, -2, "", "\x0a\x1chttp: request body too large", 30).result, PUSH_TOO_LARGE);
 	assert_string_equal(judged(503, -2, "", "go\x1b[2J away", 11).text, "HTTP 503: go?[2J away");
+}
+
+/* google.rpc.Status, made by Python's protobuf; and what RESOURCE_EXHAUSTED means with it, where the words are on a size. */
+static void retry_info(void **state)
+{
+	static const struct {
+		const char *details;
+		uint32_t header_s, seconds;
+		enum push_result result;
+	} cases[] = {
+		{ "", 0, 0, PUSH_TOO_LARGE },
+		{ "", 5, 5, PUSH_TOO_LARGE },
+		/* a DebugInfo, and 7 s */
+		{ "CAgaLQoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLkRlYnVnSW5mbxIBeBowCih0eXBlLmdvb2dsZWFwaXMuY29tL2dvb2dsZS5y"
+		  "cGMuUmV0cnlJbmZvEgQKAggH", 0, 7, PUSH_LATER },
+		/* 2.5 s, with and without its padding */
+		{ "CAgaNgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIKCggIAhCAyrXuAQ==", 0, 3, PUSH_LATER },
+		{ "CAgaNgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIKCggIAhCAyrXuAQ", 9, 9, PUSH_LATER },
+		/* 0 s; -1.000000005 s; 2^40 s; no delay */
+		{ "CAgaLgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxICCgA=", 0, 0, PUSH_LATER },
+		{ "CAgaRAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIYChYI////////////ARD7//////////8B", 0, 0, PUSH_LATER },
+		{ "CAgaNQoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIJCgcIgICAgIAg", 0, POST_MAX_RETRY_S, PUSH_LATER },
+		{ "CAgaKgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbw==", 0, 0, PUSH_LATER },
+		/* another type, 9 s of another type, no base64 */
+		{ "CAgaLQoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLkRlYnVnSW5mbxIBeA==", 0, 0, PUSH_TOO_LARGE },
+		{ "CAgaHwoXYS9nb29nbGUucnBjLlJldHJ5SW5mb1gSBAoCCAk=", 0, 0, PUSH_TOO_LARGE },
+		{ "CAga*woX", 0, 0, PUSH_TOO_LARGE },
+		{ "A", 0, 0, PUSH_TOO_LARGE },
+	};
+	static struct post_answer answer = { .status = 200, .grpc_status = 8, .grpc_message = "larger than max" };
+	struct otlp_push otlp;
+
+	assert_int_equal(otlp_push_init(&otlp, true, NULL, NULL, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct push_answer result = { 0 };
+
+		snprintf(answer.grpc_details, sizeof(answer.grpc_details), "%s", cases[i].details);
+		answer.retry_after_s = cases[i].header_s;
+		otlp.type.judge(&otlp, &answer, &result);
+		assert_int_equal(result.result, cases[i].result);
+		assert_int_equal(result.retry_after_s, cases[i].seconds);
+	}
+}
+
+static void settings_of_otlp(void **state)
+{
+	struct otlp_push push;
+	struct diag diag = { 0 };
+
+	assert_int_equal(otlp_push_init(&push, true, "zstd", "1.9", NULL), 0);
+	assert_string_equal(push.type.format, "otlp-1.9");
+	assert_string_equal(push.type.headers[3], "grpc-encoding: zstd");
+	assert_int_equal(otlp_push_init(&push, false, "none", "1.10", NULL), 0);
+	assert_string_equal(push.type.format, "otlp");
+	assert_null(push.type.headers[2]);
+	assert_int_equal(otlp_push_init(&push, false, "lz4", NULL, &diag), -EINVAL);
+	assert_string_equal(diag.text, "otlp-compression is one of gzip, zstd, none, not 'lz4'");
+	diag = (struct diag){ 0 };
+	assert_int_equal(otlp_push_init(&push, false, NULL, "1.7", &diag), -EINVAL);
+	assert_string_equal(diag.text, "otlp-version is one of 1.10, 1.9, 1.8, not '1.7'");
 }
 
 /* partial_success { rejected_profiles: 3, error_message: "no" }, behind a frame of gRPC. */
@@ -245,7 +320,7 @@ static void answers_of_pyroscope(void **state)
 		answer->status = cases[i].status;
 		answer->size = strlen(cases[i].body);
 		memcpy(answer->body, cases[i].body, answer->size);
-		pyroscope_push.judge(answer, &result);
+		pyroscope_push.judge(NULL, answer, &result);
 		assert_int_equal(result.result, cases[i].result);
 		assert_string_equal(result.text, cases[i].text);
 	}
@@ -334,6 +409,8 @@ int main(void)
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(answers_of_grpc),
 		cmocka_unit_test(answers_of_http),
+		cmocka_unit_test(retry_info),
+		cmocka_unit_test(settings_of_otlp),
 		cmocka_unit_test(partial_success),
 		cmocka_unit_test(addresses_of_pyroscope),
 		cmocka_unit_test(labels_of_pyroscope),
