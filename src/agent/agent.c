@@ -109,6 +109,11 @@ static int open_store(const struct agent_arguments *arguments, struct agent_wind
 	return err;
 }
 
+static const char *place_of(const char *store)
+{
+	return store_is_in_memory(store) ? "memory" : store;
+}
+
 static int run(const struct agent_arguments *arguments, const struct env_names *names, const char *command_line, struct agent *agent)
 {
 	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = arguments->freq_hz };
@@ -131,12 +136,12 @@ static int run(const struct agent_arguments *arguments, const struct env_names *
 	if (err)
 		return session_failed(&agent_verb, agent->session, err);
 	signals_stop(session_stop, agent->session);
-	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, arguments->store,
+	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, place_of(arguments->store),
 		   arguments->window_s);
 	err = sonde_session_run(agent->session);
 	signals_report();
 	output_talk(sonde_session_total(agent->session));
-	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.numbers.nr_stored, arguments->store,
+	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.numbers.nr_stored, place_of(arguments->store),
 		   agent->windows.numbers.nr_lost);
 	if (agent->nr_unsaid)
 		output_say("%" PRIu32 " warnings were not said", agent->nr_unsaid);
@@ -211,6 +216,8 @@ static int start_server(const struct agent_arguments *arguments, struct agent *a
 	struct diag diag = { 0 };
 	int err;
 
+	if (store_is_in_memory(arguments->store) && !arguments->listen)
+		return 0;
 	memcpy(sources.deliveries, agent->deliveries, sizeof(sources.deliveries));
 	err = agent_server_start(&sources, arguments->listen, &diag, &agent->server);
 
@@ -260,9 +267,25 @@ static void end_threads(struct agent *agent)
 		delivery_end(agent->deliveries[i]);
 }
 
+/* What is in memory ends with the process. True: there was something. */
+static bool lose_rest(const struct agent_windows *windows)
+{
+	struct store_evicted rest = { 0 };
+	int err = store_evict(windows->store, UINT64_MAX, 0, NULL, &rest);
+
+	if (err)
+		output_say("what was not delivered is lost, and cannot be counted: %s", strerror(-err));
+	else if (rest.nr_unsent)
+		output_say("lost with the memory that they were in: %" PRIu64 " profiles", rest.nr_unsent);
+	return err || rest.nr_unsent;
+}
+
 static int start(const struct agent_arguments *arguments, const struct agent_settings *settings, const char *command_line)
 {
-	struct agent agent = { .windows = { .type = "cpu", .max_age_ns = settings->max_age_ns, .max_bytes = arguments->store_max_bytes } };
+	struct agent agent = { .windows = { .type = "cpu",
+					    .max_age_ns = settings->max_age_ns,
+					    .max_bytes = arguments->store_max_bytes,
+					    .in_memory = store_is_in_memory(arguments->store) } };
 	int code = SONDE_EXIT_FAILED;
 
 	if (open_store(arguments, &agent.windows))
@@ -271,6 +294,8 @@ static int start(const struct agent_arguments *arguments, const struct agent_set
 	if (!start_threads(arguments, settings, &agent))
 		code = run(arguments, &settings->env, command_line, &agent);
 	end_threads(&agent);
+	if (agent.windows.in_memory && lose_rest(&agent.windows) && code == SONDE_EXIT_REPORT)
+		code = SONDE_EXIT_FAILED;
 	signals_done();
 	sonde_session_free(agent.session);
 	agent_windows_done(&agent.windows);
@@ -295,6 +320,7 @@ static int agent_run(void *all, const char *command_line)
 	bool json = false;
 	int err = config_fill(&agent_verb, arguments, &agent_defaults, arguments->config, &diag, &config);
 
+	agent_options_finish(arguments);
 	if (!err)
 		err = agent_settings_parse(arguments, &settings, &diag) ?: plain_format_choose(arguments->format, NULL, &diag, &json);
 	if (err)

@@ -4,11 +4,14 @@
 #include <stddef.h>
 
 #include "cli/plain_format.h"
+#include "store/store.h"
 
 #define MAX_FREQ_HZ	 10000
 #define MAX_WINDOW_S	 3600
 #define MAX_SKYWALKING_S 240 /* the server forgets processes after five minutes */
 #define MIN_STORE_BYTES	 ((uint64_t)1 << 20)
+#define DEFAULT_STORE_BYTES  ((uint64_t)1 << 30)
+#define DEFAULT_MEMORY_BYTES ((uint64_t)64 << 20)
 
 #define FIELD(field) .offset = offsetof(struct agent_arguments, field)
 
@@ -74,7 +77,8 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .kind = OPTION_TEXT,
 	  FIELD(store),
 	  .values = OPTION_VALUES_FILE,
-	  .help = "keep the profiles here; /var/lib/sonde. show, diff and convert read it: sonde show DIRECTORY@-1h" },
+	  .help = "keep the profiles here; /var/lib/sonde. show, diff and convert read it: sonde show DIRECTORY@-1h. none: nowhere; they "
+		  "wait in memory until each destination has taken them" },
 	{ .name = "store-max-age",
 	  .metavar = "AGE",
 	  .kind = OPTION_TEXT,
@@ -86,7 +90,7 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  FIELD(store_max_bytes),
 	  .min = MIN_STORE_BYTES,
 	  .max = INT64_MAX,
-	  .help = "remove the oldest when the profiles are larger than this together: 500M, 1G; 1G" },
+	  .help = "remove the oldest when the profiles are larger than this together: 500M, 1G; 1G, in memory 64M" },
 	{ .group = "Where it is delivered",
 	  .name = "otlp",
 	  .metavar = "ADDRESS",
@@ -221,7 +225,6 @@ const struct agent_arguments agent_defaults = {
 	.window_s = 10,
 	.store = "/var/lib/sonde",
 	.store_max_age = "7d",
-	.store_max_bytes = UINT64_C(1) << 30,
 	.skywalking_period = "9ms",
 	.skywalking_layer = "OS_LINUX",
 	.skywalking_service = "{service}",
@@ -231,3 +234,9 @@ const struct agent_arguments agent_defaults = {
 	.skywalking_check_s = 10,
 	.skywalking_flush_s = 5,
 };
+
+void agent_options_finish(struct agent_arguments *arguments)
+{
+	if (!arguments->store_max_bytes)
+		arguments->store_max_bytes = store_is_in_memory(arguments->store) ? DEFAULT_MEMORY_BYTES : DEFAULT_STORE_BYTES;
+}

@@ -29,3 +29,5 @@ struct agent_arguments {
 extern const struct option_spec agent_options[AGENT_NR_OPTIONS];
 /* What holds where nothing is given: in the arguments, zeros are not given. */
 extern const struct agent_arguments agent_defaults;
+/* The defaults that depend on other settings: after all the others. */
+void agent_options_finish(struct agent_arguments *arguments);

@@ -2,6 +2,7 @@
 /* agent_windows: takes the windows of the agent's session, puts them into its store, and counts. */
 #pragma once
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct window_numbers {
 	uint64_t nr_stored, nr_lost;   /* lost: the store could not take them */
 	uint64_t nr_unmade;            /* whose profile could not be made: lost, too */
 	uint64_t nr_evicted;           /* rows of the store, also of earlier agents */
+	uint64_t nr_unsent;            /* of these, that a destination had not received: once for each destination */
 	uint64_t last_ns;              /* when the last window came, or the agent began: clock_ns() */
 	uint32_t last_number;          /* 0: none came yet */
 	uint64_t last_start_unix_ns, last_end_unix_ns, last_nr_samples;
@@ -28,6 +30,8 @@ struct agent_windows {
 	struct store *store;           /* borrowed; only agent_windows_take uses it while the session runs */
 	const char *type;              /* of the profiles: "cpu" */
 	uint64_t max_age_ns, max_bytes;
+	bool in_memory;                /* the store keeps nothing that was delivered */
+	uint64_t told_unsent;          /* say it again when there are so many */
 	int last_err;                  /* of the last window: a failure is told once until it ends */
 	pthread_mutex_t lock;          /* for the next two */
 	uint64_t lost_bits;            /* bit N % 64: window N is counted as lost; those that have not ended yet are fewer */

@@ -233,7 +233,9 @@ int delivery_start(const struct delivery_options *options, struct diag *diag, st
 	delivery->name = options->name;
 	for (uint32_t i = 0; i < options->nr_headers; i++)
 		delivery->headers[i] = options->headers[i];
+	/* it is a destination from now on: no window that it has not received is one that all have */
 	err = store_open(options->store, STORE_DELIVER, diag, NULL, &delivery->store) ?:
+	      store_mark_delivered(delivery->store, options->name, 0, diag) ?:
 	      post_client_new(options->post, diag, &delivery->client);
 	delivery->pusher = (struct pusher){ .type = options->type,
 					    .settings = options->settings,

@@ -89,7 +89,8 @@ void status_page_text(const struct agent_report *report, struct buffer *buffer)
 	write_windows(buffer, &report->windows);
 	if (report->store.is_known)
 		buffer_printf(buffer, "store: %" PRIu64 " profiles, %.1f MiB in %s; %" PRIu64 " evicted\n", report->store.nr_rows,
-			      (double)report->store.nr_bytes / MIB, sources->store, report->windows.nr_evicted);
+			      (double)report->store.nr_bytes / MIB, store_is_in_memory(sources->store) ? "memory" : sources->store,
+			      report->windows.nr_evicted);
 	else
 		buffer_printf(buffer, "store: %s, which cannot be read now\n", sources->store);
 	for (uint32_t i = 0; i < sources->nr_deliveries; i++)

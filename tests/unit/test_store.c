@@ -88,7 +88,8 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 {
 	struct store *store = open_store(*state, STORE_OWN), *sender = open_store(*state, STORE_DELIVER);
 	struct store_row row = { 0 };
-	uint64_t nr = 0, evicted = 0, bytes = 0;
+	struct store_evicted evicted = { 0 };
+	uint64_t nr = 0, bytes = 0;
 
 	for (uint64_t second = 1; second <= 10; second++)
 		add(store, second);
@@ -97,7 +98,8 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 	assert_int_equal(store_mark_delivered(sender, "a", row.id + 1, NULL), 0);
 	store_row_done(&row);
 	assert_int_equal(store_evict(store, 0, 720, NULL, &evicted), 0); /* six bodies of 100 bytes fit, each with its frame of zstd */
-	assert_int_equal(evicted, 4);
+	assert_int_equal(evicted.nr, 4);
+	assert_int_equal(evicted.nr_unsent, 2);
 	assert_int_equal(store_size(sender, NULL, &nr, &bytes), 0);
 	assert_int_equal(nr, 6);
 	assert_in_range(bytes, 600, 720);
@@ -106,11 +108,43 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 	assert_int_equal(store_next_undelivered(sender, "a", NULL, &row), 1);
 	assert_int_equal(row.start_ns, 5);
 	store_row_done(&row);
-	assert_int_equal(store_evict(store, 9, UINT64_MAX, NULL, NULL), 0); /* the last that ended before is 7 */
+	assert_int_equal(store_evict(store, 9, UINT64_MAX, NULL, &evicted), 0); /* the last that ended before is 7 */
 	assert_int_equal(store_next(store, 0, 0, UINT64_MAX, NULL, &row), 1);
 	assert_int_equal(row.start_ns, 8);
 	store_row_done(&row);
 	store_close(sender);
+	store_close(store);
+}
+
+/* Its handles see each other's rows, and the last one that is closed takes them along. */
+static void in_memory(void **state)
+{
+	struct place place = { .directory = STORE_IN_MEMORY };
+	struct store *store = open_store(&place, STORE_OWN), *first = open_store(&place, STORE_DELIVER), *second = open_store(&place, STORE_DELIVER);
+	struct store_row row = { 0 };
+	struct store_evicted evicted;
+	uint64_t nr = 0, bytes = 0;
+
+	for (uint64_t second_ns = 1; second_ns <= 10; second_ns++)
+		add(store, second_ns);
+	assert_int_equal(store_forget_delivered(store, NULL), 0); /* nobody has received anything */
+	assert_int_equal(store_mark_delivered(first, "a", 4, NULL), 0);
+	assert_int_equal(store_mark_delivered(second, "b", 3, NULL), 0);
+	assert_int_equal(store_forget_delivered(store, NULL), 0);
+	assert_int_equal(store_size(second, NULL, &nr, &bytes), 0);
+	assert_int_equal(nr, 7);
+	assert_int_equal(store_evict(store, 0, 720, NULL, &evicted), 0); /* six fit */
+	assert_int_equal(evicted.nr, 1);
+	assert_int_equal(evicted.nr_unsent, 1); /* by the second alone */
+	assert_int_equal(store_next_undelivered(second, "b", NULL, &row), 1);
+	assert_int_equal(row.start_ns, 5);
+	store_row_done(&row);
+	store_close(first);
+	store_close(second);
+	store_close(store);
+	store = open_store(&place, STORE_OWN);
+	assert_int_equal(store_size(store, NULL, &nr, &bytes), 0);
+	assert_int_equal(nr, 0);
 	store_close(store);
 }
 
@@ -154,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rows_come_back_in_their_order, make, drop),
 		cmocka_unit_test_setup_teardown(what_is_evicted_undelivered_is_counted, make, drop),
+		cmocka_unit_test(in_memory),
 		cmocka_unit_test_setup_teardown(a_second_owner_is_refused_by_name, make, drop),
 		cmocka_unit_test_setup_teardown(a_corrupt_store_is_moved_aside, make, drop),
 	};
