@@ -7,9 +7,8 @@
 #include <sonde/sonde.h>
 
 #include "agent/agent_server.h"
-#include "agent/agent_settings.h"
+#include "agent/agent_setup.h"
 #include "agent/agent_status.h"
-#include "agent/config.h"
 #include "agent/delivery.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -22,6 +21,8 @@
 #include "send/parca_push.h"
 #include "skywalking/sky_client.h"
 
+#define LAST_S		 5 /* for what is not delivered at the end */
+#define RELOAD_S	 1 /* and before the next session; the store keeps it */
 #define MAX_WARNINGS	 100
 #define REQUEST_S	 30
 #define MAX_CONFIG_BYTES 65536
@@ -41,7 +42,16 @@ static const struct verb_example examples[] = {
 };
 
 struct agent {
+	const struct agent_arguments *typed;
+	const char *command_line;
+	struct agent_setup *setups;      /* all that were read, the newest first */
+	struct agent_setup *setup;       /* in force */
+	struct agent_setup *proved;      /* the last with which a session began; NULL: none yet */
+	struct agent_setup *next;        /* read by SIGHUP: from the next session on; NULL: none */
 	struct sonde_session *session;
+	bool has_begun;                  /* the session samples, or has sampled */
+	uint64_t start_unix_ns, until_ns; /* until_ns: CLOCK_MONOTONIC; 0: until it is stopped */
+	uint64_t gap_since_ns;           /* when the session before ended; 0: there was none */
 	uint64_t warnings[MAX_WARNINGS]; /* hashes of those that were said: most come again with each window */
 	uint32_t nr_warnings, nr_unsaid;
 	struct agent_windows windows;
@@ -96,6 +106,60 @@ static void end_window(void *arg, const struct sonde_window *window)
 		print_warning(agent, warning);
 }
 
+static void note_start(void *arg)
+{
+	struct agent *agent = arg;
+	uint64_t gap_ns = agent->gap_since_ns ? clock_ns() - agent->gap_since_ns : 0;
+
+	agent->has_begun = true;
+	agent->proved = agent->setup;
+	if (!gap_ns)
+		return;
+	agent_windows_gap(&agent->windows, gap_ns);
+	output_say("sampling with the new settings; between, nothing was sampled for %.2f s", (double)gap_ns / (double)NS_PER_S);
+}
+
+/* What cannot be changed while it runs. */
+static int check_next(const struct agent_setup *setup, const struct agent_setup *next, struct diag *diag)
+{
+	if (strcmp(setup->arguments.store, next->arguments.store) != 0)
+		return diag_errno(diag, EINVAL, "store: another one needs a restart");
+	return 0;
+}
+
+/* Reads the settings again. If they are others, the session ends with its window, and another one begins. */
+static void reload(struct agent *agent)
+{
+	CLEANUP(agent_setup_freep) struct agent_setup *next = NULL;
+	struct diag diag = { 0 };
+	int err = agent_setup_read(&agent_verb, agent->typed, &diag, &next);
+
+	if (!err)
+		err = check_next(agent->setup, next, &diag);
+	if (err) {
+		output_say("the settings stay as they are: %s", failure_text(&diag, err));
+	} else if (!next->path) {
+		output_say("there is no file of settings to read again: --config names one");
+	} else if (config_is_same(&agent_verb, &agent->setup->arguments, &next->arguments)) {
+		output_say("%s was read again: no setting has changed", next->path);
+	} else {
+		output_say("%s was read again", next->path);
+		next->before = agent->setups;
+		agent->setups = agent->next = MOVE(next);
+		agent->gap_since_ns = clock_ns();
+		sonde_session_stop(agent->session);
+	}
+}
+
+/* Some times a second. */
+static void look_for_hangup(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
+{
+	struct agent *agent = arg;
+
+	if (!agent->next && signals_take_hangup())
+		reload(agent);
+}
+
 static int open_store(const struct agent_arguments *arguments, struct agent_windows *windows)
 {
 	CLEANUP(freep) char *aside = NULL;
@@ -114,20 +178,30 @@ static const char *place_of(const char *store)
 	return store_is_in_memory(store) ? "memory" : store;
 }
 
-static int run(const struct agent_arguments *arguments, const struct env_names *names, const char *command_line, struct agent *agent)
+/* The rest of the time that was asked for, or 0. */
+static uint64_t left_ns(const struct agent *agent)
+{
+	uint64_t now_ns = clock_ns();
+
+	return !agent->until_ns ? 0 : agent->until_ns > now_ns ? agent->until_ns - now_ns : 1;
+}
+
+static int run(const struct agent_arguments *arguments, const struct env_names *names, struct agent *agent)
 {
 	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = arguments->freq_hz };
 	const struct sonde_session_options of_library = {
 		.size = sizeof(of_library),
-		.command_line = command_line,
+		.command_line = agent->command_line,
 		.mode = SONDE_ON_CPU,
 		.sampling = &sampling,
-		.duration_ns = arguments->duration_s * NS_PER_S,
+		.duration_ns = left_ns(agent),
 		.every_ns = arguments->window_s * NS_PER_S,
 		.profile_format = "json",
 		.profile = take_window,
 		.process_labels = true,
 		.environment = names->list,
+		.started = note_start,
+		.progress = look_for_hangup,
 		.window = end_window,
 		.arg = agent,
 	};
@@ -135,16 +209,13 @@ static int run(const struct agent_arguments *arguments, const struct env_names *
 
 	if (err)
 		return session_failed(&agent_verb, agent->session, err);
-	signals_stop(session_stop, agent->session);
+	signals_stop_next(session_stop, agent->session);
 	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, place_of(arguments->store),
 		   arguments->window_s);
 	err = sonde_session_run(agent->session);
-	signals_report();
+	if (!agent->next)
+		signals_report();
 	output_talk(sonde_session_total(agent->session));
-	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.numbers.nr_stored, place_of(arguments->store),
-		   agent->windows.numbers.nr_lost);
-	if (agent->nr_unsaid)
-		output_say("%" PRIu32 " warnings were not said", agent->nr_unsaid);
 	return err ? session_failed(&agent_verb, agent->session, err) : SONDE_EXIT_REPORT;
 }
 
@@ -212,7 +283,7 @@ static int start_server(const struct agent_arguments *arguments, struct agent *a
 					 .store = arguments->store,
 					 .freq_hz = arguments->freq_hz,
 					 .window_ns = arguments->window_s * NS_PER_S,
-					 .start_unix_ns = clock_of_ns(CLOCK_REALTIME) };
+					 .start_unix_ns = agent->start_unix_ns };
 	struct diag diag = { 0 };
 	int err;
 
@@ -259,12 +330,12 @@ static int start_threads(const struct agent_arguments *arguments, const struct a
 
 static void end_threads(struct agent *agent)
 {
-	sky_client_end(agent->skywalking);
-	agent_server_end(agent->server);
+	sky_client_end(MOVE(agent->skywalking));
+	agent_server_end(MOVE(agent->server));
 	for (uint32_t i = 0; i < agent->nr_deliveries; i++)
-		delivery_finish(agent->deliveries[i]);
-	for (uint32_t i = 0; i < agent->nr_deliveries; i++)
-		delivery_end(agent->deliveries[i]);
+		delivery_finish(agent->deliveries[i], agent->next ? RELOAD_S : LAST_S);
+	while (agent->nr_deliveries)
+		delivery_end(agent->deliveries[--agent->nr_deliveries]);
 }
 
 /* What is in memory ends with the process. True: there was something. */
@@ -280,26 +351,88 @@ static bool lose_rest(const struct agent_windows *windows)
 	return err || rest.nr_unsent;
 }
 
-static int start(const struct agent_arguments *arguments, const struct agent_settings *settings, const char *command_line)
+/* A session, with all that works beside it. Returns an exit code. */
+static int record(struct agent *agent)
 {
-	struct agent agent = { .windows = { .type = "cpu",
-					    .max_age_ns = settings->max_age_ns,
-					    .max_bytes = arguments->store_max_bytes,
-					    .in_memory = store_is_in_memory(arguments->store) } };
+	const struct agent_arguments *arguments = &agent->setup->arguments;
+	const struct agent_settings *settings = &agent->setup->settings;
 	int code = SONDE_EXIT_FAILED;
 
-	if (open_store(arguments, &agent.windows))
-		return SONDE_EXIT_FAILED;
-	agent_windows_init(&agent.windows);
-	if (!start_threads(arguments, settings, &agent))
-		code = run(arguments, &settings->env, command_line, &agent);
-	end_threads(&agent);
-	if (agent.windows.in_memory && lose_rest(&agent.windows) && code == SONDE_EXIT_REPORT)
-		code = SONDE_EXIT_FAILED;
+	agent->windows.max_age_ns = settings->max_age_ns;
+	agent->windows.max_bytes = arguments->store_max_bytes;
+	agent->has_begun = false;
+	if (!start_threads(arguments, settings, agent))
+		code = run(arguments, &settings->env, agent);
+	end_threads(agent);
 	signals_done();
-	sonde_session_free(agent.session);
-	agent_windows_done(&agent.windows);
-	store_close(agent.windows.store);
+	sonde_session_free(MOVE(agent->session));
+	return code;
+}
+
+static bool has_proved_others(const struct agent *agent)
+{
+	return agent->proved && agent->proved != agent->setup;
+}
+
+/* Takes the next settings, or goes back from some that do not work. False: neither. */
+static bool change_setup(struct agent *agent)
+{
+	if (agent->next) {
+		agent->setup = MOVE(agent->next);
+		return true;
+	}
+	if (agent->has_begun || !has_proved_others(agent))
+		return false;
+	output_say("the new settings do not work: on with those before");
+	agent->setup = agent->proved;
+	return true;
+}
+
+/* Session after session. Returns the exit code of the first that failed. */
+static int record_all(struct agent *agent)
+{
+	int code = SONDE_EXIT_REPORT;
+
+	do {
+		int last = record(agent);
+
+		if (agent->has_begun || !has_proved_others(agent)) /* else those go on */
+			code = code ? code : last;
+	} while (!signals_came() && change_setup(agent));
+	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.numbers.nr_stored,
+		   place_of(agent->setup->arguments.store), agent->windows.numbers.nr_lost);
+	if (agent->nr_unsaid)
+		output_say("%" PRIu32 " warnings were not said", agent->nr_unsaid);
+	return code;
+}
+
+/* Closing the terminal ends the agent, as it ends other verbs. */
+static void catch_signals(const struct agent_setup *setup)
+{
+	signals_stop(NULL, NULL);
+	if (setup->path || !isatty(STDIN_FILENO))
+		signals_keep_hangups();
+}
+
+static int start(struct agent *agent)
+{
+	const struct agent_arguments *arguments = &agent->setup->arguments;
+	struct agent_windows *windows = &agent->windows;
+	int code;
+
+	windows->type = "cpu";
+	windows->in_memory = store_is_in_memory(arguments->store);
+	if (open_store(arguments, windows))
+		return SONDE_EXIT_FAILED;
+	agent_windows_init(windows);
+	agent->start_unix_ns = clock_of_ns(CLOCK_REALTIME);
+	agent->until_ns = arguments->duration_s ? clock_ns() + arguments->duration_s * NS_PER_S : 0;
+	catch_signals(agent->setup);
+	code = record_all(agent);
+	if (windows->in_memory && lose_rest(windows) && code == SONDE_EXIT_REPORT)
+		code = SONDE_EXIT_FAILED;
+	agent_windows_done(windows);
+	store_close(windows->store);
 	return code;
 }
 
@@ -313,21 +446,23 @@ static int print_config(const struct agent_arguments *arguments)
 
 static int agent_run(void *all, const char *command_line)
 {
-	struct agent_arguments *arguments = all;
-	CLEANUP(config_freep) struct config *config = NULL;
+	struct agent agent = { .typed = all, .command_line = command_line };
+	const struct agent_arguments *arguments;
 	struct diag diag = { 0 };
-	struct agent_settings settings;
 	bool json = false;
-	int err = config_fill(&agent_verb, arguments, &agent_defaults, arguments->config, &diag, &config);
+	int code, err = plain_format_choose(agent.typed->format, NULL, &diag, &json) ?:
+			agent_setup_read(&agent_verb, agent.typed, &diag, &agent.setups);
 
-	agent_options_finish(arguments);
-	if (!err)
-		err = agent_settings_parse(arguments, &settings, &diag) ?: plain_format_choose(arguments->format, NULL, &diag, &json);
 	if (err)
 		return output_usage(&agent_verb, failure_text(&diag, err));
+	agent.setup = agent.setups;
+	arguments = &agent.setup->arguments;
 	if (arguments->status)
-		return agent_status(arguments->store, json);
-	return arguments->print_config ? print_config(arguments) : start(arguments, &settings, command_line);
+		code = agent_status(arguments->store, json);
+	else
+		code = arguments->print_config ? print_config(arguments) : start(&agent);
+	agent_setup_free(agent.setups);
+	return code;
 }
 
 const struct verb agent_verb = {

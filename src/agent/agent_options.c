@@ -216,7 +216,7 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  FIELD(config),
 	  .values = OPTION_VALUES_FILE,
 	  .help = "settings from this YAML file, a line each as the long options above: store-max-age: 7d. SONDE_STORE_MAX_AGE in the "
-		  "environment goes before it, the command line before both" },
+		  "environment goes before it, the command line before both; SONDE_CONFIG there names the file. SIGHUP has it read again" },
 	{ .name = "print-config", .kind = OPTION_FLAG, FIELD(print_config), .help = "print the settings as such a file, and end" },
 };
 

@@ -83,9 +83,11 @@ static int check_store(const struct agent_arguments *arguments, struct diag *dia
 	if (!store_is_in_memory(arguments->store))
 		return 0;
 	if (arguments->status)
-		return diag_errno(diag, EINVAL, "an agent with --store none has no socket for --status: it says it with --listen, at /status");
+		return diag_errno(diag, EINVAL,
+				  "an agent with --store none has no socket for --status: with --listen it answers at /status");
 	if (arguments->store_max_bytes > STORE_MAX_MEMORY)
-		return diag_errno(diag, EINVAL, "with --store none store-max-bytes is memory: %" PRIu64 "M at most", STORE_MAX_MEMORY >> 20);
+		return diag_errno(diag, EINVAL, "with --store none store-max-bytes is memory: %" PRIu64 "M at most",
+				  STORE_MAX_MEMORY >> 20);
 	for (size_t i = 0; i < ARRAY_SIZE(destinations); i++) {
 		if (destinations[i])
 			return 0;

@@ -68,7 +68,8 @@ static void tell_unsent(struct agent_windows *windows)
 		windows->told_unsent *= 10;
 }
 
-static void count(struct agent_windows *windows, const struct sonde_window *window, const struct store_evicted *evicted, const char *trouble)
+static void count(struct agent_windows *windows, const struct sonde_window *window, const struct store_evicted *evicted,
+		  const char *trouble)
 {
 	struct window_numbers *numbers = &windows->numbers;
 
@@ -111,6 +112,13 @@ void agent_windows_end(struct agent_windows *windows, const struct sonde_window 
 	pthread_mutex_lock(&windows->lock);
 	windows->numbers.nr_unmade += window->err && !(windows->lost_bits & bit);
 	windows->lost_bits &= ~bit;
+	pthread_mutex_unlock(&windows->lock);
+}
+
+void agent_windows_gap(struct agent_windows *windows, uint64_t gap_ns)
+{
+	pthread_mutex_lock(&windows->lock);
+	windows->numbers.gap_ns += gap_ns;
 	pthread_mutex_unlock(&windows->lock);
 }
 

@@ -18,6 +18,7 @@ struct window_numbers {
 	uint64_t nr_unmade;            /* whose profile could not be made: lost, too */
 	uint64_t nr_evicted;           /* rows of the store, also of earlier agents */
 	uint64_t nr_unsent;            /* of these, that a destination had not received: once for each destination */
+	uint64_t gap_ns;               /* between two sessions: nothing was sampled */
 	uint64_t last_ns;              /* when the last window came, or the agent began: clock_ns() */
 	uint32_t last_number;          /* 0: none came yet */
 	uint64_t last_start_unix_ns, last_end_unix_ns, last_nr_samples;
@@ -45,5 +46,7 @@ void agent_windows_done(struct agent_windows *windows);
 int agent_windows_take(struct agent_windows *windows, const struct sonde_window *window, const void *bytes, size_t size);
 /* For struct sonde_session_options.window. */
 void agent_windows_end(struct agent_windows *windows, const struct sonde_window *window);
+/* Between the end of a session and the start of the next. */
+void agent_windows_gap(struct agent_windows *windows, uint64_t gap_ns);
 /* Any thread. */
 void agent_windows_numbers(struct agent_windows *windows, struct window_numbers *ret_numbers);

@@ -20,7 +20,6 @@
 
 #define FIRST_PAUSE_MS 1000u
 #define MAX_PAUSE_MS   60000u
-#define LAST_S	       5 /* for what is left at the end */
 
 struct delivery {
 	struct store *store;          /* the thread's own handle */
@@ -293,12 +292,11 @@ static void say_end(struct delivery *delivery)
 		   evicted, numbers->nr_retries, numbers->nr_repeats);
 }
 
-void delivery_finish(struct delivery *delivery)
+void delivery_finish(struct delivery *delivery, uint32_t seconds)
 {
 	pthread_mutex_lock(&delivery->lock);
-	if (!delivery->is_ending)
-		clock_gettime(CLOCK_REALTIME, &delivery->until);
-	delivery->until.tv_sec += delivery->is_ending ? 0 : LAST_S;
+	clock_gettime(CLOCK_REALTIME, &delivery->until);
+	delivery->until.tv_sec += seconds;
 	delivery->is_ending = true;
 	pthread_cond_signal(&delivery->has_changed);
 	pthread_mutex_unlock(&delivery->lock);
@@ -306,9 +304,6 @@ void delivery_finish(struct delivery *delivery)
 
 void delivery_end(struct delivery *delivery)
 {
-	if (!delivery)
-		return;
-	delivery_finish(delivery);
 	if (pthread_timedjoin_np(delivery->thread, NULL, &delivery->until)) {
 		__atomic_store_n(&delivery->stop, true, __ATOMIC_RELAXED);
 		pthread_join(delivery->thread, NULL);

@@ -107,6 +107,8 @@ static void write_windows(struct buffer *buffer, const struct window_numbers *wi
 		      windows->nr_unmade);
 	write_time(buffer, "sonde_last_window_timestamp_seconds", "gauge", "When the last window ended; 0: there was none yet.",
 		   windows->last_end_unix_ns);
+	write_time(buffer, "sonde_unsampled_seconds_total", "counter",
+		   "Time between two recordings, when the settings were read again: nothing was sampled.", windows->gap_ns);
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
 		write_number(buffer, samples[i].family, "counter", samples[i].help, count_of(windows, "samples", samples[i].name));
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)

@@ -56,7 +56,8 @@ struct store_evicted {
 };
 /* Removes the oldest rows: up to the last one that ended before `oldest_ns`, and until the bodies have at most `max_bytes`. Each
  * destination counts those that it had not received. */
-MUST_CHECK int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag, struct store_evicted *ret_evicted);
+MUST_CHECK int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag,
+			   struct store_evicted *ret_evicted);
 /* Removes what all destinations have received. */
 MUST_CHECK int store_forget_delivered(struct store *store, struct diag *diag);
 /* How many rows there are, and the bytes of their bodies as they are stored: what max_bytes limits. Reads a part of each row. */

@@ -120,7 +120,8 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 static void in_memory(void **state)
 {
 	struct place place = { .directory = STORE_IN_MEMORY };
-	struct store *store = open_store(&place, STORE_OWN), *first = open_store(&place, STORE_DELIVER), *second = open_store(&place, STORE_DELIVER);
+	struct store *store = open_store(&place, STORE_OWN);
+	struct store *first = open_store(&place, STORE_DELIVER), *second = open_store(&place, STORE_DELIVER);
 	struct store_row row = { 0 };
 	struct store_evicted evicted;
 	uint64_t nr = 0, bytes = 0;
