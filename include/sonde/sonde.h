@@ -274,6 +274,9 @@ struct sonde_session_options {
 	/* With process_labels: names of environment variables, at most 16, NULL behind the last: a process that has them gets the labels
 	 * process.environment_variable.NAME, of 255 bytes at most. No other variable of a process is kept. NULL: none. */
 	const char *const *environment;
+	/* The languages whose frames are walked: "python,java", by sonde_runtime_name; "none"; NULL: all. Of others the frames of their
+	 * interpreters are recorded, as of any program. */
+	const char *runtimes;
 };
 
 /* Untrusted files are read in a worker, a process without rights: the program that uses the library, started once more. So the program's
@@ -319,6 +322,9 @@ const char *sonde_session_account(struct sonde_session *session);
 /* The next warning that was not returned yet (the event fell back, ...); NULL ends. The account leaves out warnings that were returned
  * here. */
 const char *sonde_session_warning(struct sonde_session *session);
+
+/* The i-th language whose frames are walked; NULL ends. */
+const char *sonde_runtime_name(uint32_t i);
 
 /* Passes on what can be traced, a line each: "syscall:openat". `pattern`: of the name, or of "type:name", with *, ? and []. `verbose`: with
  * arguments. 0; -ENOENT: nothing; what `text` returned; or a negative errno. */

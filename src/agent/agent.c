@@ -200,6 +200,7 @@ static int run(const struct agent_arguments *arguments, const struct env_names *
 		.profile = take_window,
 		.process_labels = true,
 		.environment = names->list,
+		.runtimes = arguments->runtimes,
 		.started = note_start,
 		.progress = look_for_hangup,
 		.window = end_window,

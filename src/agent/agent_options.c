@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "cli/plain_format.h"
+#include "cli/runtimes_option.h"
 #include "store/store.h"
 
 #define MAX_FREQ_HZ	 10000
@@ -71,6 +72,7 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .help = "keep this variable of each process's environment, as the label process.environment_variable.NAME, 255 bytes of it at "
 		  "most; a comma list, may be repeated, 16 names in all. No other variable is kept, except the service's name, of "
 		  "OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES" },
+	OPTION_ROW_RUNTIMES(offsetof(struct agent_arguments, runtimes)),
 	{ .group = "Where it is kept",
 	  .name = "store",
 	  .metavar = "DIRECTORY",

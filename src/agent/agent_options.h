@@ -15,6 +15,7 @@ struct destination_arguments {
 struct agent_arguments {
 	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
 	const char *store, *store_max_age, *config;
+	const char *runtimes; /* NULL: all */
 	struct destination_arguments otlp, pyroscope, parca, clickhouse, skywalking;
 	struct option_texts pyroscope_labels, parca_labels, env;
 	const char *skywalking_authentication, *skywalking_period;
@@ -25,7 +26,7 @@ struct agent_arguments {
 	bool print_config, status;
 };
 
-#define AGENT_NR_OPTIONS 49
+#define AGENT_NR_OPTIONS 50
 extern const struct option_spec agent_options[AGENT_NR_OPTIONS];
 /* What holds where nothing is given: in the arguments, zeros are not given. */
 extern const struct agent_arguments agent_defaults;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/runtimes_option.h"
 #include "send/parca_push.h"
 #include "serve/listener.h"
 #include "store/store.h"
@@ -97,7 +98,7 @@ static int check_store(const struct agent_arguments *arguments, struct diag *dia
 
 int agent_settings_parse(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
 {
-	int err = check_store(arguments, diag);
+	int err = check_store(arguments, diag) ?: runtimes_option_check(arguments->runtimes, diag);
 
 	if (err)
 		return err;

@@ -77,6 +77,7 @@ static void forget_borrowed(struct sonde_session_options *options)
 	options->comm = options->cgroup = options->vmlinux = options->command_line = NULL;
 	options->command = NULL;
 	options->environment = NULL;
+	options->runtimes = NULL;
 }
 
 int sonde_session_new(const struct sonde_session_options *options, struct sonde_session **ret_session)

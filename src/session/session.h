@@ -35,6 +35,7 @@ struct sonde_session {
 	struct diag diag;
 	int exit_code;
 	bool renews_payloads;                   /* as in the engine */
+	uint32_t runtimes_off;                  /* as in the engine */
 	bool is_ready;                        /* everything is set up, nothing sampled yet */
 	uint64_t cost_user_ns, cost_system_ns; /* of threads in the library's functions; while one is inside: minus its time at entry */
 	uint64_t new_ns, start_ns, end_ns;    /* CLOCK_MONOTONIC; end_ns: the latest end */
