@@ -2,6 +2,7 @@
 /* sonde agent: profiles the whole machine all the time, into a local store. docs/internals/agent.md */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <sonde/sonde.h>
@@ -9,6 +10,7 @@
 #include "agent/agent_server.h"
 #include "agent/agent_setup.h"
 #include "agent/agent_status.h"
+#include "agent/agent_turns.h"
 #include "agent/delivery.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -25,6 +27,7 @@
 #define RELOAD_S	 1 /* and before the next session; the store keeps it */
 #define MAX_WARNINGS	 100
 #define REQUEST_S	 30
+#define MIN_WAIT_NS	 NS_PER_US /* as sonde offcpu does */
 #define MAX_CONFIG_BYTES 65536
 
 static const struct verb_example examples[] = {
@@ -35,10 +38,19 @@ static const struct verb_example examples[] = {
 	{ "sonde agent --listen :9464", "and what it does, for Prometheus, at http://127.0.0.1:9464/metrics" },
 	{ "sonde agent --status", "what the running one does" },
 	{ "sonde agent --skywalking oap:11800 --disable-tls", "and tasks of SkyWalking" },
+	{ "sonde agent --measure cpu,cpu,cpu,cpu,cpu,offcpu", "and off-CPU time, ten seconds of each minute" },
 	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
+	{ "sonde show /var/lib/sonde@-1h,offcpu", "the off-CPU time of it" },
 	{ "sonde diff /var/lib/sonde@-2h..-1h /var/lib/sonde@-1h", "that hour and the one before" },
 	{ "sonde convert /var/lib/sonde@2026-11-26T03:00..2026-11-26T03:10 night.html", "ten minutes of a night as a page" },
 	{ NULL, NULL },
+};
+
+/* Of the sessions of one kind. */
+struct recorder {
+	struct agent *agent;
+	struct agent_windows windows;
+	bool has_window;                 /* the session has */
 };
 
 struct agent {
@@ -49,12 +61,17 @@ struct agent {
 	struct agent_setup *proved;      /* the last with which a session began; NULL: none yet */
 	struct agent_setup *next;        /* read by SIGHUP: from the next session on; NULL: none */
 	struct sonde_session *session;
+	struct sonde_sampling_options sampling; /* of the sessions */
+	struct sonde_wait_options waits;
 	bool has_begun;                  /* the session samples, or has sampled */
 	uint64_t start_unix_ns, until_ns; /* until_ns: CLOCK_MONOTONIC; 0: until it is stopped */
 	uint64_t gap_since_ns;           /* when the session before ended; 0: there was none */
 	uint64_t warnings[MAX_WARNINGS]; /* hashes of those that were said: most come again with each window */
 	uint32_t nr_warnings, nr_unsaid;
-	struct agent_windows windows;
+	pthread_mutex_t warnings_lock, store_lock;
+	struct store *store;
+	struct recorder recorders[MEASURE_COUNT];
+	struct agent_turns *turns;       /* NULL: nothing has turns */
 	struct delivery *deliveries[AGENT_MAX_DESTINATIONS];
 	uint32_t nr_deliveries;
 	struct agent_server *server;
@@ -63,8 +80,9 @@ struct agent {
 
 static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
 {
-	struct agent *agent = arg;
-	int err = agent_windows_take(&agent->windows, window, bytes, size);
+	struct recorder *recorder = arg;
+	struct agent *agent = recorder->agent;
+	int err = agent_windows_take(&recorder->windows, window, bytes, size);
 
 	for (uint32_t i = 0; !err && i < agent->nr_deliveries; i++)
 		delivery_wake(agent->deliveries[i]);
@@ -80,6 +98,7 @@ static bool is_new(const struct agent *agent, uint64_t hash)
 	return true;
 }
 
+/* With the lock. */
 static void print_warning(struct agent *agent, const char *warning)
 {
 	uint64_t hash = hash_bytes(warning, strlen(warning), 0);
@@ -96,26 +115,47 @@ static void print_warning(struct agent *agent, const char *warning)
 		output_say("that was the %dth warning: more are in the profiles alone", MAX_WARNINGS);
 }
 
-static void end_window(void *arg, const struct sonde_window *window)
+static void print_warnings(struct agent *agent, struct sonde_session *session)
 {
-	struct agent *agent = arg;
 	const char *warning;
 
-	agent_windows_end(&agent->windows, window);
-	while ((warning = sonde_session_warning(agent->session)))
+	pthread_mutex_lock(&agent->warnings_lock);
+	while ((warning = sonde_session_warning(session)))
 		print_warning(agent, warning);
+	pthread_mutex_unlock(&agent->warnings_lock);
+}
+
+static void end_window(void *arg, const struct sonde_window *window)
+{
+	struct recorder *recorder = arg;
+
+	recorder->has_window = true;
+	agent_windows_end(&recorder->windows, window);
+}
+
+static struct recorder *main_recorder(struct agent *agent)
+{
+	return &agent->recorders[agent->setup->settings.measures.main];
+}
+
+static void end_main_window(void *arg, const struct sonde_window *window)
+{
+	struct recorder *recorder = arg;
+
+	end_window(recorder, window);
+	print_warnings(recorder->agent, recorder->agent->session);
 }
 
 static void note_start(void *arg)
 {
-	struct agent *agent = arg;
+	struct agent *agent = ((struct recorder *)arg)->agent;
 	uint64_t gap_ns = agent->gap_since_ns ? clock_ns() - agent->gap_since_ns : 0;
 
 	agent->has_begun = true;
 	agent->proved = agent->setup;
 	if (!gap_ns)
 		return;
-	agent_windows_gap(&agent->windows, gap_ns);
+	agent_windows_gap(&main_recorder(agent)->windows, gap_ns);
 	output_say("sampling with the new settings; between, nothing was sampled for %.2f s", (double)gap_ns / (double)NS_PER_S);
 }
 
@@ -154,17 +194,17 @@ static void reload(struct agent *agent)
 /* Some times a second. */
 static void look_for_hangup(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
 {
-	struct agent *agent = arg;
+	struct agent *agent = ((struct recorder *)arg)->agent;
 
 	if (!agent->next && signals_take_hangup())
 		reload(agent);
 }
 
-static int open_store(const struct agent_arguments *arguments, struct agent_windows *windows)
+static int open_store(const struct agent_arguments *arguments, struct store **ret_store)
 {
 	CLEANUP(freep) char *aside = NULL;
 	struct diag diag = { 0 };
-	int err = store_open(arguments->store, STORE_OWN, &diag, &aside, &windows->store);
+	int err = store_open(arguments->store, STORE_OWN, &diag, &aside, ret_store);
 
 	if (err)
 		output_say("%s", failure_text(&diag, err));
@@ -186,34 +226,77 @@ static uint64_t left_ns(const struct agent *agent)
 	return !agent->until_ns ? 0 : agent->until_ns > now_ns ? agent->until_ns - now_ns : 1;
 }
 
-static int run(const struct agent_arguments *arguments, const struct env_names *names, struct agent *agent)
+/* What the sessions of all kinds have in common. */
+static void fill_options(void *arg, enum agent_measure measure, struct sonde_session_options *options)
 {
-	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = arguments->freq_hz };
-	const struct sonde_session_options of_library = {
-		.size = sizeof(of_library),
-		.command_line = agent->command_line,
-		.mode = SONDE_ON_CPU,
-		.sampling = &sampling,
-		.duration_ns = left_ns(agent),
-		.every_ns = arguments->window_s * NS_PER_S,
-		.profile_format = "json",
-		.profile = take_window,
-		.process_labels = true,
-		.environment = names->list,
-		.runtimes = arguments->runtimes,
-		.started = note_start,
-		.progress = look_for_hangup,
-		.window = end_window,
-		.arg = agent,
-	};
-	int err = sonde_session_new(&of_library, &agent->session);
+	struct agent *agent = arg;
 
+	agent->recorders[measure].has_window = false;
+	options->command_line = agent->command_line;
+	options->sampling = &agent->sampling;
+	options->waits = &agent->waits;
+	options->profile_format = "json";
+	options->profile = take_window;
+	options->process_labels = measure == MEASURE_CPU; /* sums of waits have none */
+	options->environment = options->process_labels ? agent->setup->settings.env.list : NULL;
+	options->runtimes = agent->setup->arguments.runtimes;
+	options->window = end_window;
+	options->arg = &agent->recorders[measure];
+}
+
+static void end_turn(void *arg, enum agent_measure measure, struct sonde_session *session, int err)
+{
+	struct agent *agent = arg;
+	struct recorder *recorder = &agent->recorders[measure];
+
+	print_warnings(agent, session);
+	if (!err || recorder->has_window) /* which is counted by itself */
+		return;
+	agent_windows_failed(&recorder->windows);
+	pthread_mutex_lock(&agent->warnings_lock);
+	print_warning(agent, sonde_session_error(session));
+	pthread_mutex_unlock(&agent->warnings_lock);
+}
+
+static int start_turns(struct agent *agent)
+{
+	const struct agent_measures *measures = &agent->setup->settings.measures;
+	const struct agent_turns_options options = { .measures = measures,
+						     .window_ns = agent->setup->arguments.window_s * NS_PER_S,
+						     .fill = fill_options,
+						     .ended = end_turn,
+						     .arg = agent };
+	struct diag diag = { 0 };
+	int err = measures->nr_turns ? agent_turns_start(&options, &diag, &agent->turns) : 0;
+
+	if (err)
+		output_say("%s", failure_text(&diag, err));
+	return err;
+}
+
+static int run(const struct agent_arguments *arguments, struct agent *agent)
+{
+	enum agent_measure measure = agent->setup->settings.measures.main;
+	struct sonde_session_options of_library = { .size = sizeof(of_library),
+						    .mode = agent_measure_mode(measure),
+						    .duration_ns = left_ns(agent),
+						    .every_ns = arguments->window_s * NS_PER_S };
+	int err;
+
+	fill_options(agent, measure, &of_library);
+	of_library.started = note_start;
+	of_library.progress = look_for_hangup;
+	of_library.window = end_main_window;
+	err = sonde_session_new(&of_library, &agent->session);
 	if (err)
 		return session_failed(&agent_verb, agent->session, err);
 	signals_stop_next(session_stop, agent->session);
 	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, place_of(arguments->store),
 		   arguments->window_s);
+	if (start_turns(agent))
+		sonde_session_stop(agent->session);
 	err = sonde_session_run(agent->session);
+	agent_turns_end(MOVE(agent->turns));
 	if (!agent->next)
 		signals_report();
 	output_talk(sonde_session_total(agent->session));
@@ -277,9 +360,24 @@ static int start_deliveries(const struct agent_arguments *arguments, const struc
 	return err;
 }
 
+/* The kinds of windows that have turns. */
+static void add_others(struct agent *agent, struct agent_sources *sources)
+{
+	const struct agent_measures *measures = &agent->setup->settings.measures;
+
+	for (uint32_t measure = 0; measure < MEASURE_COUNT; measure++) {
+		for (uint32_t i = 0; i < measures->nr_turns && measure != measures->main; i++) {
+			if (measures->turns[i] != measure)
+				continue;
+			sources->others[sources->nr_others++] = &agent->recorders[measure].windows;
+			break;
+		}
+	}
+}
+
 static int start_server(const struct agent_arguments *arguments, struct agent *agent)
 {
-	struct agent_sources sources = { .windows = &agent->windows,
+	struct agent_sources sources = { .windows = &main_recorder(agent)->windows,
 					 .nr_deliveries = agent->nr_deliveries,
 					 .store = arguments->store,
 					 .freq_hz = arguments->freq_hz,
@@ -290,6 +388,7 @@ static int start_server(const struct agent_arguments *arguments, struct agent *a
 
 	if (store_is_in_memory(arguments->store) && !arguments->listen)
 		return 0;
+	add_others(agent, &sources);
 	memcpy(sources.deliveries, agent->deliveries, sizeof(sources.deliveries));
 	err = agent_server_start(&sources, arguments->listen, &diag, &agent->server);
 
@@ -340,10 +439,10 @@ static void end_threads(struct agent *agent)
 }
 
 /* What is in memory ends with the process. True: there was something. */
-static bool lose_rest(const struct agent_windows *windows)
+static bool lose_rest(struct store *store)
 {
 	struct store_evicted rest = { 0 };
-	int err = store_evict(windows->store, UINT64_MAX, 0, NULL, &rest);
+	int err = store_evict(store, UINT64_MAX, 0, NULL, &rest);
 
 	if (err)
 		output_say("what was not delivered is lost, and cannot be counted: %s", strerror(-err));
@@ -352,18 +451,29 @@ static bool lose_rest(const struct agent_windows *windows)
 	return err || rest.nr_unsent;
 }
 
+/* As the settings in force say. */
+static void prepare(struct agent *agent)
+{
+	const struct agent_arguments *arguments = &agent->setup->arguments;
+
+	for (uint32_t i = 0; i < MEASURE_COUNT; i++) {
+		agent->recorders[i].windows.max_age_ns = agent->setup->settings.max_age_ns;
+		agent->recorders[i].windows.max_bytes = arguments->store_max_bytes;
+	}
+	agent->sampling = (struct sonde_sampling_options){ .size = sizeof(agent->sampling), .freq_hz = arguments->freq_hz };
+	agent->waits = (struct sonde_wait_options){ .size = sizeof(agent->waits), .min_ns = MIN_WAIT_NS };
+	agent->has_begun = false;
+}
+
 /* A session, with all that works beside it. Returns an exit code. */
 static int record(struct agent *agent)
 {
 	const struct agent_arguments *arguments = &agent->setup->arguments;
-	const struct agent_settings *settings = &agent->setup->settings;
 	int code = SONDE_EXIT_FAILED;
 
-	agent->windows.max_age_ns = settings->max_age_ns;
-	agent->windows.max_bytes = arguments->store_max_bytes;
-	agent->has_begun = false;
-	if (!start_threads(arguments, settings, agent))
-		code = run(arguments, &settings->env, agent);
+	prepare(agent);
+	if (!start_threads(arguments, &agent->setup->settings, agent))
+		code = run(arguments, agent);
 	end_threads(agent);
 	signals_done();
 	sonde_session_free(MOVE(agent->session));
@@ -392,6 +502,7 @@ static bool change_setup(struct agent *agent)
 /* Session after session. Returns the exit code of the first that failed. */
 static int record_all(struct agent *agent)
 {
+	uint64_t nr_stored = 0, nr_lost = 0;
 	int code = SONDE_EXIT_REPORT;
 
 	do {
@@ -400,8 +511,11 @@ static int record_all(struct agent *agent)
 		if (agent->has_begun || !has_proved_others(agent)) /* else those go on */
 			code = code ? code : last;
 	} while (!signals_came() && change_setup(agent));
-	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.numbers.nr_stored,
-		   place_of(agent->setup->arguments.store), agent->windows.numbers.nr_lost);
+	for (uint32_t i = 0; i < MEASURE_COUNT; i++) {
+		nr_stored += agent->recorders[i].windows.numbers.nr_stored;
+		nr_lost += agent->recorders[i].windows.numbers.nr_lost;
+	}
+	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, nr_stored, place_of(agent->setup->arguments.store), nr_lost);
 	if (agent->nr_unsaid)
 		output_say("%" PRIu32 " warnings were not said", agent->nr_unsaid);
 	return code;
@@ -415,25 +529,44 @@ static void catch_signals(const struct agent_setup *setup)
 		signals_keep_hangups();
 }
 
+static void init_recorders(struct agent *agent)
+{
+	pthread_mutex_init(&agent->warnings_lock, NULL);
+	pthread_mutex_init(&agent->store_lock, NULL);
+	for (uint32_t i = 0; i < MEASURE_COUNT; i++) {
+		agent->recorders[i] = (struct recorder){ .agent = agent,
+							 .windows = { .store = agent->store,
+								      .store_lock = &agent->store_lock,
+								      .type = agent_measure_name(i),
+								      .in_memory = store_is_in_memory(agent->setup->arguments.store) } };
+		agent_windows_init(&agent->recorders[i].windows);
+	}
+}
+
+static void done_recorders(struct agent *agent)
+{
+	for (uint32_t i = 0; i < MEASURE_COUNT; i++)
+		agent_windows_done(&agent->recorders[i].windows);
+	pthread_mutex_destroy(&agent->store_lock);
+	pthread_mutex_destroy(&agent->warnings_lock);
+}
+
 static int start(struct agent *agent)
 {
 	const struct agent_arguments *arguments = &agent->setup->arguments;
-	struct agent_windows *windows = &agent->windows;
 	int code;
 
-	windows->type = "cpu";
-	windows->in_memory = store_is_in_memory(arguments->store);
-	if (open_store(arguments, windows))
+	if (open_store(arguments, &agent->store))
 		return SONDE_EXIT_FAILED;
-	agent_windows_init(windows);
+	init_recorders(agent);
 	agent->start_unix_ns = clock_of_ns(CLOCK_REALTIME);
 	agent->until_ns = arguments->duration_s ? clock_ns() + arguments->duration_s * NS_PER_S : 0;
 	catch_signals(agent->setup);
 	code = record_all(agent);
-	if (windows->in_memory && lose_rest(windows) && code == SONDE_EXIT_REPORT)
+	if (store_is_in_memory(arguments->store) && lose_rest(agent->store) && code == SONDE_EXIT_REPORT)
 		code = SONDE_EXIT_FAILED;
-	agent_windows_done(windows);
-	store_close(windows->store);
+	done_recorders(agent);
+	store_close(agent->store);
 	return code;
 }
 
@@ -471,7 +604,8 @@ const struct verb agent_verb = {
 	.summary = "profiles all the time, into a local store and to servers",
 	.description = "Samples the whole machine all the time, and keeps a profile of each window in a store on disk, bounded by age and "
 		       "size. show, diff and convert read any time of it, also while the agent runs: DIRECTORY@FROM..TO, where a time is a "
-		       "duration before now (-90s, -15m, -1h, -2d) or a date (2026-11-26T20:00, with Z in UTC).\n\n"
+		       "duration before now (-90s, -15m, -1h, -2d) or a date (2026-11-26T20:00, with Z in UTC). Of several types of "
+		       "profiles (--measure) they read cpu, or what is said behind the time: DIRECTORY@-1h,offcpu.\n\n"
 		       "A disk that is full costs the windows of that time, which is said; a store that is corrupt is moved aside; one "
 		       "that another agent has is refused. kill -9 costs the window that was being recorded.",
 	.options = agent_options,

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "agent/agent_measures.h"
 #include "cli/plain_format.h"
 #include "cli/runtimes_option.h"
 #include "store/store.h"
@@ -50,6 +51,13 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .min = 1,
 	  .max = UINT32_MAX,
 	  .help = "seconds; without it until SIGTERM or Ctrl-C" },
+	{ .name = "measure",
+	  .metavar = "LIST",
+	  .kind = OPTION_TEXT,
+	  FIELD(measure),
+	  .value_name = agent_measure_name,
+	  .help = "what is measured, of cpu, offcpu and wall: cpu. Of several each has a window in turn, as cpu,cpu,offcpu: off-CPU time "
+		  "in each third window. cpu goes on meanwhile, all the time. show, diff and convert read DIRECTORY@-1h,offcpu of it" },
 	{ .letter = 'F',
 	  .name = "frequency",
 	  .metavar = "HZ",
@@ -225,6 +233,7 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 const struct agent_arguments agent_defaults = {
 	.freq_hz = 19,
 	.window_s = 10,
+	.measure = "cpu",
 	.store = "/var/lib/sonde",
 	.store_max_age = "7d",
 	.skywalking_period = "9ms",

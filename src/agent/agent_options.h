@@ -16,6 +16,7 @@ struct agent_arguments {
 	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
 	const char *store, *store_max_age, *config;
 	const char *runtimes; /* NULL: all */
+	const char *measure;
 	struct destination_arguments otlp, pyroscope, parca, clickhouse, skywalking;
 	struct option_texts pyroscope_labels, parca_labels, env;
 	const char *skywalking_authentication, *skywalking_period;
@@ -26,7 +27,7 @@ struct agent_arguments {
 	bool print_config, status;
 };
 
-#define AGENT_NR_OPTIONS 50
+#define AGENT_NR_OPTIONS 51
 extern const struct option_spec agent_options[AGENT_NR_OPTIONS];
 /* What holds where nothing is given: in the arguments, zeros are not given. */
 extern const struct agent_arguments agent_defaults;

@@ -98,7 +98,8 @@ static int check_store(const struct agent_arguments *arguments, struct diag *dia
 
 int agent_settings_parse(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
 {
-	int err = check_store(arguments, diag) ?: runtimes_option_check(arguments->runtimes, diag);
+	int err = check_store(arguments, diag) ?: runtimes_option_check(arguments->runtimes, diag) ?:
+		  agent_measures_parse(arguments->measure, &ret_settings->measures, diag);
 
 	if (err)
 		return err;

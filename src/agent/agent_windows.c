@@ -93,12 +93,15 @@ int agent_windows_take(struct agent_windows *windows, const struct sonde_window 
 {
 	struct diag diag = { 0 };
 	struct store_evicted evicted = { 0 };
-	int err = store_window(windows, window, bytes, size, &diag, &evicted);
+	int err;
 
+	pthread_mutex_lock(windows->store_lock);
+	err = store_window(windows, window, bytes, size, &diag, &evicted);
+	pthread_mutex_unlock(windows->store_lock);
 	count(windows, window, &evicted, err ? failure_text(&diag, err) : NULL);
 	tell_unsent(windows);
 	if (err && err != windows->last_err)
-		output_say("window %" PRIu32 " is lost: %s", window->number, failure_text(&diag, err));
+		output_say("%s window %" PRIu32 " is lost: %s", windows->type, window->number, failure_text(&diag, err));
 	if (!err && windows->last_err)
 		output_say("windows are stored again; lost in all: %" PRIu64, windows->numbers.nr_lost);
 	windows->last_err = err;
@@ -115,10 +118,18 @@ void agent_windows_end(struct agent_windows *windows, const struct sonde_window 
 	pthread_mutex_unlock(&windows->lock);
 }
 
+void agent_windows_failed(struct agent_windows *windows)
+{
+	pthread_mutex_lock(&windows->lock);
+	windows->numbers.nr_unmade++;
+	pthread_mutex_unlock(&windows->lock);
+}
+
 void agent_windows_gap(struct agent_windows *windows, uint64_t gap_ns)
 {
 	pthread_mutex_lock(&windows->lock);
 	windows->numbers.gap_ns += gap_ns;
+	windows->numbers.last_ns = clock_ns();
 	pthread_mutex_unlock(&windows->lock);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_windows: takes the windows of the agent's session, puts them into its store, and counts. */
+/* agent_windows: takes the windows of one kind of the agent's sessions, puts them into its store, and counts. */
 #pragma once
 #include <pthread.h>
 #include <stdbool.h>
@@ -28,7 +28,8 @@ struct window_numbers {
 };
 
 struct agent_windows {
-	struct store *store;           /* borrowed; only agent_windows_take uses it while the session runs */
+	struct store *store;           /* borrowed; only agent_windows_take uses it while sessions run */
+	pthread_mutex_t *store_lock;   /* borrowed: of all kinds */
 	const char *type;              /* of the profiles: "cpu" */
 	uint64_t max_age_ns, max_bytes;
 	bool in_memory;                /* the store keeps nothing that was delivered */
@@ -46,6 +47,8 @@ void agent_windows_done(struct agent_windows *windows);
 int agent_windows_take(struct agent_windows *windows, const struct sonde_window *window, const void *bytes, size_t size);
 /* For struct sonde_session_options.window. */
 void agent_windows_end(struct agent_windows *windows, const struct sonde_window *window);
+/* A session failed before it had a window. */
+void agent_windows_failed(struct agent_windows *windows);
 /* Between the end of a session and the start of the next. */
 void agent_windows_gap(struct agent_windows *windows, uint64_t gap_ns);
 /* Any thread. */

@@ -133,7 +133,7 @@ static int deliver(struct delivery *delivery, const struct store_row *row, struc
 	if (err) { /* a window that cannot be read now cannot be read later */
 		snprintf(answer.text, sizeof(answer.text), "it cannot be read");
 	} else {
-		const struct push_profile message = { .id = row->profile_id, .bytes = bytes.data, .size = bytes.size };
+		const struct push_profile message = { .id = row->profile_id, .kind = row->type, .bytes = bytes.data, .size = bytes.size };
 
 		err = push(&delivery->pusher, &message, &answer);
 		if (err)

@@ -427,17 +427,45 @@ static int take_row(struct store *store, const struct statement *statement, stru
 	return 1;
 }
 
-int store_next(struct store *store, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag, struct store_row *ret_row)
+static bool is_type(const char *text)
+{
+	size_t size = text ? strspn(text, "abcdefghijklmnopqrstuvwxyz") : 0;
+
+	return size && !text[size] && size < STORE_TYPE_BYTES;
+}
+
+int store_types(struct store *store, uint64_t from_ns, uint64_t to_ns, struct diag *diag, char ret_types[STORE_MAX_TYPES][STORE_TYPE_BYTES])
 {
 	CLEANUP(statement_done) struct statement statement = { 0 };
-	int err = prepare(store, "SELECT " ROW_COLUMNS " FROM window WHERE id > ? AND end_ns > ? AND start_ns < ? ORDER BY id LIMIT 1",
-			  diag, &statement);
+	int nr = 0, err = prepare(store, "SELECT type FROM window WHERE end_ns > ? AND start_ns < ? GROUP BY type ORDER BY min(id)", diag,
+				  &statement);
+
+	if (err)
+		return err;
+	store->sqlite.bind_int64(statement.handle, 1, clamp(from_ns));
+	store->sqlite.bind_int64(statement.handle, 2, clamp(to_ns));
+	while (nr < STORE_MAX_TYPES && (err = step(store, &statement, diag)) > 0) {
+		const char *type = (const char *)store->sqlite.column_text(statement.handle, 0);
+
+		if (is_type(type))
+			snprintf(ret_types[nr++], STORE_TYPE_BYTES, "%s", type);
+	}
+	return err < 0 ? err : nr;
+}
+
+int store_next(struct store *store, const char *type, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag,
+	       struct store_row *ret_row)
+{
+	CLEANUP(statement_done) struct statement statement = { 0 };
+	int err = prepare(store, "SELECT " ROW_COLUMNS " FROM window WHERE id > ? AND end_ns > ? AND start_ns < ? AND type = ?"
+		" ORDER BY id LIMIT 1", diag, &statement);
 
 	if (err)
 		return err;
 	store->sqlite.bind_int64(statement.handle, 1, clamp(after_id));
 	store->sqlite.bind_int64(statement.handle, 2, clamp(from_ns));
 	store->sqlite.bind_int64(statement.handle, 3, clamp(to_ns));
+	store->sqlite.bind_text(statement.handle, 4, type, -1, SQLITE_STATIC);
 	return take_row(store, &statement, diag, ret_row);
 }
 

@@ -62,9 +62,15 @@ MUST_CHECK int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max
 MUST_CHECK int store_forget_delivered(struct store *store, struct diag *diag);
 /* How many rows there are, and the bytes of their bodies as they are stored: what max_bytes limits. Reads a part of each row. */
 MUST_CHECK int store_size(struct store *store, struct diag *diag, uint64_t *ret_nr, uint64_t *ret_bytes);
-/* The first row after `after_id` that overlaps from_ns..to_ns. 1: *ret_row is the caller's; 0: none; -EUCLEAN: it is damaged, and
- * ret_row->id is its number, or 0 where the store is. */
-MUST_CHECK int store_next(struct store *store, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag,
+#define STORE_TYPE_BYTES 16
+#define STORE_MAX_TYPES	 8
+/* The types of the rows that overlap from_ns..to_ns, each once, in the order of their first rows. The store may be another's: others than
+ * words of small letters are left out. Their number, or a negative errno. */
+MUST_CHECK int store_types(struct store *store, uint64_t from_ns, uint64_t to_ns, struct diag *diag,
+			   char ret_types[STORE_MAX_TYPES][STORE_TYPE_BYTES]);
+/* The first row of the type after `after_id` that overlaps from_ns..to_ns. 1: *ret_row is the caller's; 0: none; -EUCLEAN: it is damaged,
+ * and ret_row->id is its number, or 0 where the store is. */
+MUST_CHECK int store_next(struct store *store, const char *type, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag,
 			  struct store_row *ret_row);
 /* The oldest row that the destination has not received. A new name becomes a destination, and receives all rows. 1: *ret_row is the
  * caller's; 0: none; -EUCLEAN: as above. */

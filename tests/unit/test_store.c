@@ -49,9 +49,8 @@ static struct store *open_store(struct place *place, enum store_mode mode)
 	return store;
 }
 
-static void add(struct store *store, uint64_t second)
+static void add_of(struct store *store, uint64_t second, char *type)
 {
-	char type[] = "cpu";
 	uint8_t body[100];
 	struct store_row row = { .start_ns = second, .end_ns = second + 1, .body = body, .body_bytes = sizeof(body), .type = type };
 
@@ -60,6 +59,38 @@ static void add(struct store *store, uint64_t second)
 	body[99] = (uint8_t)second;
 	memset(row.profile_id, (int)second, sizeof(row.profile_id));
 	assert_int_equal(store_add(store, &row, NULL), 0);
+}
+
+static void add(struct store *store, uint64_t second)
+{
+	char type[] = "cpu";
+
+	add_of(store, second, type);
+}
+
+static void types_are_apart(void **state)
+{
+	struct store *store = open_store(*state, STORE_OWN);
+	char names[][32] = { "offcpu", "cpu", "offcpu", "cpu", "WALL\x1b[2J", "wall", "" }, types[STORE_MAX_TYPES][STORE_TYPE_BYTES];
+	struct store_row row = { 0 };
+	uint64_t after = 0;
+
+	for (uint64_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		add_of(store, i + 10, names[i]);
+	assert_int_equal(store_types(store, 0, UINT64_MAX, NULL, types), 3);
+	assert_string_equal(types[0], "offcpu");
+	assert_string_equal(types[1], "cpu");
+	assert_string_equal(types[2], "wall");
+	assert_int_equal(store_types(store, 11, 12, NULL, types), 1);
+	assert_string_equal(types[0], "cpu");
+	for (uint64_t second = 10; second <= 12; second += 2) {
+		assert_int_equal(store_next(store, "offcpu", after, 0, UINT64_MAX, NULL, &row), 1);
+		assert_int_equal(row.start_ns, second);
+		after = row.id;
+		store_row_done(&row);
+	}
+	assert_int_equal(store_next(store, "offcpu", after, 0, UINT64_MAX, NULL, &row), 0);
+	store_close(store);
 }
 
 static void rows_come_back_in_their_order(void **state)
@@ -72,13 +103,13 @@ static void rows_come_back_in_their_order(void **state)
 	reader = open_store(*state, STORE_READ);
 	for (uint64_t second = 13, after = 0; second < 16; second++, after = row.id) {
 		store_row_done(&(struct store_row){ .body = row.body, .type = row.type });
-		assert_int_equal(store_next(reader, after, 13, 16, NULL, &row), 1);
+		assert_int_equal(store_next(reader, "cpu", after, 13, 16, NULL, &row), 1);
 		assert_int_equal(row.start_ns, second);
 		assert_int_equal(row.profile_id[15], second);
 		assert_int_equal(((uint8_t *)row.body)[99], second);
 		assert_string_equal(row.type, "cpu");
 	}
-	assert_int_equal(store_next(reader, row.id, 13, 16, NULL, &(struct store_row){ 0 }), 0);
+	assert_int_equal(store_next(reader, "cpu", row.id, 13, 16, NULL, &(struct store_row){ 0 }), 0);
 	store_row_done(&row);
 	store_close(reader);
 	store_close(store);
@@ -109,7 +140,7 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 	assert_int_equal(row.start_ns, 5);
 	store_row_done(&row);
 	assert_int_equal(store_evict(store, 9, UINT64_MAX, NULL, &evicted), 0); /* the last that ended before is 7 */
-	assert_int_equal(store_next(store, 0, 0, UINT64_MAX, NULL, &row), 1);
+	assert_int_equal(store_next(store, "cpu", 0, 0, UINT64_MAX, NULL, &row), 1);
 	assert_int_equal(row.start_ns, 8);
 	store_row_done(&row);
 	store_close(sender);
@@ -188,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rows_come_back_in_their_order, make, drop),
+		cmocka_unit_test_setup_teardown(types_are_apart, make, drop),
 		cmocka_unit_test_setup_teardown(what_is_evicted_undelivered_is_counted, make, drop),
 		cmocka_unit_test(in_memory),
 		cmocka_unit_test_setup_teardown(a_second_owner_is_refused_by_name, make, drop),
