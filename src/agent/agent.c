@@ -7,6 +7,8 @@
 
 #include <sonde/sonde.h>
 
+#include "agent/agent_cost.h"
+#include "agent/agent_rate.h"
 #include "agent/agent_server.h"
 #include "agent/agent_setup.h"
 #include "agent/agent_status.h"
@@ -62,7 +64,11 @@ struct agent {
 	struct agent_setup *next;        /* read by SIGHUP: from the next session on; NULL: none */
 	struct sonde_session *session;
 	struct sonde_sampling_options sampling; /* of the sessions */
-	struct sonde_wait_options waits;
+	struct sonde_wait_options waits, waits_of_wall;
+	struct agent_cost_reader *costs;
+	struct agent_cost cost;          /* at the end of the last window of the main session */
+	uint64_t cost_ns;                /* when that was */
+	struct agent_rate rate;
 	bool has_begun;                  /* the session samples, or has sampled */
 	uint64_t start_unix_ns, until_ns; /* until_ns: CLOCK_MONOTONIC; 0: until it is stopped */
 	uint64_t gap_since_ns;           /* when the session before ended; 0: there was none */
@@ -138,12 +144,47 @@ static struct recorder *main_recorder(struct agent *agent)
 	return &agent->recorders[agent->setup->settings.measures.main];
 }
 
+/* Of the machine's time since the last call. */
+static double look_at_cost(struct agent *agent)
+{
+	struct agent_cost before = agent->cost;
+	uint64_t before_ns = agent->cost_ns;
+
+	agent_cost_read(agent->costs, &agent->cost);
+	agent->cost_ns = clock_ns();
+	return 100.0 * (double)(agent->cost.cpu_ns + agent->cost.bpf_ns - before.cpu_ns - before.bpf_ns) /
+	       ((double)(agent->cost_ns - before_ns) * (double)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static void keep_cost(struct agent *agent)
+{
+	struct agent_rate *rate = &agent->rate;
+	uint64_t hz = rate->hz;
+	double percent = look_at_cost(agent);
+	bool has_rate = agent->setup->settings.measures.main != MEASURE_OFFCPU;
+
+	if (has_rate && agent_rate_look(rate, percent)) {
+		if (rate->is_at_end)
+			output_say("the agent takes %.1f %% of the machine's time at %" PRIu64
+				   " Hertz, more than --max-cpu allows: the rate cannot be lower",
+				   percent, rate->hz);
+		else if (sonde_session_set_rate(agent->session, rate->hz))
+			output_say("the rate cannot be changed: %s", sonde_session_error(agent->session));
+		else
+			output_say("the agent takes %.1f %% of the machine's time: sampling at %" PRIu64
+				   " Hertz from the next window on, after %" PRIu64,
+				   percent, rate->hz, hz ?: rate->wanted_hz);
+	}
+	agent_windows_set_cost(&main_recorder(agent)->windows, &agent->cost, rate->hz ?: rate->wanted_hz);
+}
+
 static void end_main_window(void *arg, const struct sonde_window *window)
 {
 	struct recorder *recorder = arg;
 
 	end_window(recorder, window);
 	print_warnings(recorder->agent, recorder->agent->session);
+	keep_cost(recorder->agent);
 }
 
 static void note_start(void *arg)
@@ -152,6 +193,7 @@ static void note_start(void *arg)
 	uint64_t gap_ns = agent->gap_since_ns ? clock_ns() - agent->gap_since_ns : 0;
 
 	agent->has_begun = true;
+	look_at_cost(agent); /* the start's own does not count */
 	agent->proved = agent->setup;
 	if (!gap_ns)
 		return;
@@ -234,7 +276,8 @@ static void fill_options(void *arg, enum agent_measure measure, struct sonde_ses
 	agent->recorders[measure].has_window = false;
 	options->command_line = agent->command_line;
 	options->sampling = &agent->sampling;
-	options->waits = &agent->waits;
+	/* all of the time has no short part to leave out */
+	options->waits = measure == MEASURE_WALL ? &agent->waits_of_wall : &agent->waits;
 	options->profile_format = "json";
 	options->profile = take_window;
 	options->process_labels = measure == MEASURE_CPU; /* sums of waits have none */
@@ -248,7 +291,9 @@ static void end_turn(void *arg, enum agent_measure measure, struct sonde_session
 {
 	struct agent *agent = arg;
 	struct recorder *recorder = &agent->recorders[measure];
+	struct agent_cost cost;
 
+	agent_cost_read(agent->costs, &cost); /* its programs go with it */
 	print_warnings(agent, session);
 	if (!err || recorder->has_window) /* which is counted by itself */
 		return;
@@ -461,17 +506,33 @@ static void prepare(struct agent *agent)
 		agent->recorders[i].windows.max_bytes = arguments->store_max_bytes;
 	}
 	agent->sampling = (struct sonde_sampling_options){ .size = sizeof(agent->sampling), .freq_hz = arguments->freq_hz };
-	agent->waits = (struct sonde_wait_options){ .size = sizeof(agent->waits), .min_ns = MIN_WAIT_NS };
+	agent->waits_of_wall = (struct sonde_wait_options){ .size = sizeof(agent->waits), .min_ns = MIN_WAIT_NS };
+	agent->waits = agent->waits_of_wall;
+	agent->waits.max_overhead_percent = (uint32_t)arguments->max_cpu_percent;
+	agent->rate = (struct agent_rate){ .max_percent = (uint32_t)arguments->max_cpu_percent, .wanted_hz = arguments->freq_hz };
 	agent->has_begun = false;
+}
+
+/* Without it the processes alone count. */
+static void count_bpf(int *ret_fd)
+{
+	struct diag diag = { 0 };
+	int err = agent_cost_count_bpf(&diag, ret_fd);
+
+	if (err)
+		output_say("warning: --max-cpu is kept by the processes' time alone: %s", failure_text(&diag, err));
 }
 
 /* A session, with all that works beside it. Returns an exit code. */
 static int record(struct agent *agent)
 {
 	const struct agent_arguments *arguments = &agent->setup->arguments;
+	CLEANUP(closep) int count_fd = -1; /* the kernel counts while it is open */
 	int code = SONDE_EXIT_FAILED;
 
 	prepare(agent);
+	if (arguments->max_cpu_percent)
+		count_bpf(&count_fd);
 	if (!start_threads(arguments, &agent->setup->settings, agent))
 		code = run(arguments, agent);
 	end_threads(agent);
@@ -556,8 +617,12 @@ static int start(struct agent *agent)
 	const struct agent_arguments *arguments = &agent->setup->arguments;
 	int code;
 
-	if (open_store(arguments, &agent->store))
+	if (agent_cost_reader_new(&agent->costs))
+		return output_no_memory();
+	if (open_store(arguments, &agent->store)) {
+		agent_cost_reader_free(agent->costs);
 		return SONDE_EXIT_FAILED;
+	}
 	init_recorders(agent);
 	agent->start_unix_ns = clock_of_ns(CLOCK_REALTIME);
 	agent->until_ns = arguments->duration_s ? clock_ns() + arguments->duration_s * NS_PER_S : 0;
@@ -567,6 +632,7 @@ static int start(struct agent *agent)
 		code = SONDE_EXIT_FAILED;
 	done_recorders(agent);
 	store_close(agent->store);
+	agent_cost_reader_free(agent->costs);
 	return code;
 }
 

@@ -236,6 +236,14 @@ void metrics_page_write(const struct agent_report *report, struct buffer *buffer
 	write_store(buffer, report);
 	if (report->sources->nr_deliveries)
 		write_destinations(buffer, report);
+	write_number(buffer, "sonde_sampling_hertz", "gauge", "Rate of sampling, which --max-cpu lowers; 0: no window has ended yet.",
+		     report->windows.freq_hz);
+	write_time(buffer, "sonde_cpu_seconds_total", "counter", "CPU time of the agent's processes, up to the end of the last window.",
+		   report->windows.cost.cpu_ns);
+	write_time(buffer, "sonde_bpf_seconds_total", "counter", "Run time of its BPF programs likewise, which is counted with --max-cpu.",
+		   report->windows.cost.bpf_ns);
+	write_number(buffer, "sonde_resident_memory_bytes", "gauge", "Resident memory of the agent's processes then.",
+		     report->windows.cost.rss_bytes);
 	write_time(buffer, "sonde_process_cpu_seconds_total", "counter", "CPU time of this process, without its workers.", report->cpu_ns);
 	write_number(buffer, "sonde_process_resident_memory_bytes", "gauge", "Resident memory of this process, without its workers.",
 		     report->rss_bytes);

@@ -223,6 +223,9 @@ void account_merge(struct account *account, const struct account *more)
 		*account = *more;
 		return;
 	}
+	if (account->freq_hz != more->freq_hz)
+		account_note(account,
+			     "not all windows were sampled at the same rate: a sample of those at a lower one stands for more time");
 	if (more->start_unix_ns < account->start_unix_ns)
 		account->start_unix_ns = more->start_unix_ns;
 	account->duration_ns += more->duration_ns;

@@ -147,6 +147,14 @@ void sonde_session_stop(struct sonde_session *session)
 	stop_fd_set(session->stop_fd);
 }
 
+int sonde_session_set_rate(struct sonde_session *session, uint64_t freq_hz)
+{
+	if (!session || !session->measurement || !session->measurement->type->set_rate || !session->naming || !freq_hz)
+		return -EINVAL;
+	session->next_freq_hz = freq_hz;
+	return 0;
+}
+
 static int wait_on(struct sonde_session *session, int fd)
 {
 	struct epoll_event interest = { .events = EPOLLIN };

@@ -60,6 +60,7 @@ struct sonde_session {
 	uint64_t border_ns;                   /* when it ends; 0: not set yet */
 	uint64_t interval_ns;                 /* when the interval ends; UINT64_MAX: no intervals */
 	uint32_t nr_windows;                  /* closed so far */
+	uint64_t next_freq_hz;                /* of the next window; 0: as it is */
 	struct naming_thread *naming;         /* NULL: no windows, or a single one, resolved at the end of the recording */
 	struct profile *profile;              /* of the last finished window; NULL: none yet */
 	struct window_totals totals;
