@@ -44,5 +44,10 @@ struct agent_report {
 	char health[320];  /* "ok", or what is wrong */
 };
 
+/* The rate of now: --max-cpu may have lowered it. */
+static inline uint64_t agent_report_freq_hz(const struct agent_report *report)
+{
+	return report->windows.freq_hz ?: report->sources->freq_hz;
+}
 /* `store`: zeros at first, then from the last call. */
 void agent_report_make(const struct agent_sources *sources, struct store_report *store, struct agent_report *ret_report);

@@ -137,6 +137,7 @@ void agent_windows_gap(struct agent_windows *windows, uint64_t gap_ns)
 {
 	pthread_mutex_lock(&windows->lock);
 	windows->numbers.gap_ns += gap_ns;
+	windows->numbers.freq_hz = 0; /* as the settings have it now */
 	windows->numbers.last_ns = clock_ns();
 	pthread_mutex_unlock(&windows->lock);
 }

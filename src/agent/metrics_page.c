@@ -236,8 +236,8 @@ void metrics_page_write(const struct agent_report *report, struct buffer *buffer
 	write_store(buffer, report);
 	if (report->sources->nr_deliveries)
 		write_destinations(buffer, report);
-	write_number(buffer, "sonde_sampling_hertz", "gauge", "Rate of sampling, which --max-cpu lowers; 0: no window has ended yet.",
-		     report->windows.freq_hz);
+	write_number(buffer, "sonde_sampling_hertz", "gauge", "Rate of sampling, which --max-cpu lowers.",
+		     agent_report_freq_hz(report));
 	write_time(buffer, "sonde_cpu_seconds_total", "counter", "CPU time of the agent's processes, up to the end of the last window.",
 		   report->windows.cost.cpu_ns);
 	write_time(buffer, "sonde_bpf_seconds_total", "counter", "Run time of its BPF programs likewise, which is counted with --max-cpu.",

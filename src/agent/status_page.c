@@ -94,7 +94,7 @@ void status_page_text(const struct agent_report *report, struct buffer *buffer)
 
 	buffer_printf(buffer, "sonde %s, process %d, since ", sonde_version(), getpid());
 	write_time(buffer, sources->start_unix_ns);
-	buffer_printf(buffer, ": %" PRIu64 " Hertz, a window each %" PRIu64 " s\nhealth: %s\n", sources->freq_hz,
+	buffer_printf(buffer, ": %" PRIu64 " Hertz, a window each %" PRIu64 " s\nhealth: %s\n", agent_report_freq_hz(report),
 		      sources->window_ns / NS_PER_S, report->health);
 	write_windows(buffer, &report->windows);
 	for (uint32_t i = 0; i < sources->nr_others; i++)
@@ -120,7 +120,7 @@ static void add_agent(struct json *json, const struct agent_report *report)
 	json_key_text(json, "sonde", sonde_version());
 	json_key_u64(json, "pid", (uint64_t)getpid());
 	json_key_u64(json, "start_unix_ns", report->sources->start_unix_ns);
-	json_key_u64(json, "freq_hz", report->sources->freq_hz);
+	json_key_u64(json, "freq_hz", agent_report_freq_hz(report));
 	json_key_u64(json, "window_ns", report->sources->window_ns);
 	json_key(json, "healthy");
 	json_bool(json, report->is_healthy);
