@@ -27,6 +27,19 @@ def rows(folder):
 		return connection.execute("SELECT type, start_ns, end_ns FROM window ORDER BY id").fetchall()
 
 
+def gaps(windows):
+	"""In microseconds: whoever sets the clock right moves a window's start by some nanoseconds."""
+	return [round((start - end) / 1000) for (_, end), (start, _) in zip(windows, windows[1:])]
+
+
+def wait_until(what, found, seconds=90):
+	"""A turn begins when its session has started, which takes seconds on a busy machine."""
+	until = time.monotonic() + seconds
+	while not found():
+		check(time.monotonic() < until, "no %s within %d s" % (what, seconds))
+		time.sleep(0.2)
+
+
 def types_of(report):
 	return {value["type"] for value in report["value_types"]}
 
@@ -44,7 +57,8 @@ def kinds_have_turns_and_the_cpu_has_no_gap():
 	folder = fresh_folder("turns")
 	path = os.path.join(fresh_folder("listen"), "s")
 	with Program("chain") as program, agent(folder, "cpu,cpu,offcpu,wall", "--listen", "unix:" + path).wait_line("Sampling") as running:
-		time.sleep(11.5)
+		wait_until("two windows off the CPU and one of all time", lambda: [kind for kind, _, _ in rows(folder)].count("offcpu") >= 2 and any(kind == "wall" for kind, _, _ in rows(folder)))
+		time.sleep(1) # the numbers are a moment younger
 		with socket.socket(socket.AF_UNIX) as connection:
 			connection.connect(path)
 			connection.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
@@ -55,12 +69,12 @@ def kinds_have_turns_and_the_cpu_has_no_gap():
 		result = running.finish()
 	of = {kind: [(start, end) for name, start, end in rows(folder) if name == kind] for kind in TYPES}
 	check_equal(result.code, 0, "exit")
-	check(len(of["offcpu"]) >= 2 and len(of["wall"]) >= 1 and len(of["cpu"]) >= 11, lambda: str({kind: len(windows) for kind, windows in of.items()}))
-	check_equal([b - a for (_, a), (b, _) in zip(of["cpu"], of["cpu"][1:])], [0] * (len(of["cpu"]) - 1), "gaps between the CPU's windows")
+	check(len(of["cpu"]) >= 5, lambda: str({kind: len(windows) for kind, windows in of.items()}))
+	check_equal(gaps(of["cpu"]), [0] * (len(of["cpu"]) - 1), "gaps between the CPU's windows, in microseconds")
 	starts = [start for start, _ in of["offcpu"]]
-	check(all(3.8 < (b - a) / NS < 12 for a, b in zip(starts, starts[1:])), lambda: "turns began %s" % starts)
-	for kind in ("offcpu", "wall"):
-		check_equal({round((end - start) / NS, 1) for start, end in of[kind][:-1]} - {1.0}, set(), "lengths of %s windows" % kind)
+	check(all((b - a) / NS > 3.8 for a, b in zip(starts, starts[1:])), lambda: "turns began %s" % starts)
+	for kind in "offcpu", "wall":
+		check(all(0.9 < (end - start) / NS < 3 for start, end in of[kind][:-1]), lambda: "%s windows are %s" % (kind, of[kind])) # pylint: disable=cell-var-from-loop
 	for kind, windows in of.items():
 		report = converted("%s@,%s" % (folder, kind))
 		check_equal((types_of(report), int(report["account"]["duration_ns"])), (TYPES[kind], sum(end - start for start, end in windows)), "values and duration of %s" % kind)
@@ -87,7 +101,7 @@ def one_kind_alone():
 		check_equal(running.finish().code, 0, "exit")
 	windows = rows(folder)
 	check_equal([kind for kind, _, _ in windows], ["offcpu"] * len(windows), "types")
-	check_equal([b - a for (_, _, a), (_, b, _) in zip(windows, windows[1:])], [0] * (len(windows) - 1), "gaps")
+	check_equal(gaps([times for _, *times in windows]), [0] * (len(windows) - 1), "gaps")
 	check_equal(types_of(converted(folder)), TYPES["offcpu"], "values without a type")
 	result = sonde("show", folder + "@,cpu", want=1)
 	check("no cpu profile of the store" in result.err and "there is: offcpu" in result.err, lambda: str(result))
@@ -112,7 +126,10 @@ def destinations_get_the_type():
 	"""OTLP: a profile for each type of value; Pyroscope: another series."""
 	need_bpf()
 	with HttpCollector() as otlp, Plain() as pyroscope, Program("chain"):
-		with agent(fresh_folder("sent"), "cpu,offcpu", "--otlp", "http://" + otlp.address, "--pyroscope", "http://" + pyroscope.address, 7) as running:
+		folder = fresh_folder("sent")
+		with agent(folder, "cpu,offcpu", "--otlp", "http://" + otlp.address, "--pyroscope", "http://" + pyroscope.address).wait_line("Sampling") as running:
+			wait_until("window off the CPU", lambda: any(kind == "offcpu" for kind, _, _ in rows(folder)))
+			running.send(signal.SIGTERM)
 			check_equal(running.finish().code, 0, "exit")
 	kinds = []
 	for number, (_, message) in enumerate(otlp.taken):
