@@ -274,6 +274,9 @@ struct sonde_session_options {
 	/* With process_labels: names of environment variables, at most 16, NULL behind the last: a process that has them gets the labels
 	 * process.environment_variable.NAME, of 255 bytes at most. No other variable of a process is kept. NULL: none. */
 	const char *const *environment;
+	/* The languages whose frames are walked: "python,java", by sonde_runtime_name; "none"; NULL: all. Of others the frames of their
+	 * interpreters are recorded, as of any program. */
+	const char *runtimes;
 };
 
 /* Untrusted files are read in a worker, a process without rights: the program that uses the library, started once more. So the program's
@@ -298,6 +301,9 @@ __attribute__((warn_unused_result)) int sonde_session_run(struct sonde_session *
 /* Stops the run. Async-signal-safe; any thread may call it, at any time after _new. After a second call, symbol resolution has one more
  * second; then unresolved frames are written as addresses, and the account says so. */
 void sonde_session_stop(struct sonde_session *session);
+/* SONDE_ON_CPU and SONDE_WALL with windows, a clock and a rate: when the window is closed the rate becomes this one. For callbacks of
+ * the session's own thread: `started`, `progress`, `window`. -EINVAL: it has no rate or no windows. */
+__attribute__((warn_unused_result)) int sonde_session_set_rate(struct sonde_session *session, uint64_t freq_hz);
 /* True: the command has ended, and *ret_status is its wait status as of waitpid(2). */
 bool sonde_session_command_status(const struct sonde_session *session, int *ret_status);
 /* True after the run: the command was told to end and did not within a second. A warning has its process id. */
@@ -319,6 +325,9 @@ const char *sonde_session_account(struct sonde_session *session);
 /* The next warning that was not returned yet (the event fell back, ...); NULL ends. The account leaves out warnings that were returned
  * here. */
 const char *sonde_session_warning(struct sonde_session *session);
+
+/* The i-th language whose frames are walked; NULL ends. */
+const char *sonde_runtime_name(uint32_t i);
 
 /* Passes on what can be traced, a line each: "syscall:openat". `pattern`: of the name, or of "type:name", with *, ? and []. `verbose`: with
  * arguments. 0; -ENOENT: nothing; what `text` returned; or a negative errno. */

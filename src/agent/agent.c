@@ -2,14 +2,17 @@
 /* sonde agent: profiles the whole machine all the time, into a local store. docs/internals/agent.md */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <sonde/sonde.h>
 
+#include "agent/agent_cost.h"
+#include "agent/agent_rate.h"
 #include "agent/agent_server.h"
-#include "agent/agent_settings.h"
+#include "agent/agent_setup.h"
 #include "agent/agent_status.h"
-#include "agent/config.h"
+#include "agent/agent_turns.h"
 #include "agent/delivery.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -21,8 +24,11 @@
 #include "send/parca_push.h"
 #include "skywalking/sky_client.h"
 
+#define LAST_S		 5 /* for what is not delivered at the end */
+#define RELOAD_S	 1 /* and before the next session; the store keeps it */
 #define MAX_WARNINGS	 100
 #define REQUEST_S	 30
+#define MIN_WAIT_NS	 NS_PER_US /* as sonde offcpu does */
 #define MAX_CONFIG_BYTES 65536
 
 static const struct verb_example examples[] = {
@@ -33,19 +39,44 @@ static const struct verb_example examples[] = {
 	{ "sonde agent --listen :9464", "and what it does, for Prometheus, at http://127.0.0.1:9464/metrics" },
 	{ "sonde agent --status", "what the running one does" },
 	{ "sonde agent --skywalking oap:11800 --disable-tls", "and tasks of SkyWalking" },
+	{ "sonde agent --measure cpu,cpu,cpu,cpu,cpu,offcpu", "and off-CPU time, ten seconds of each minute" },
 	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
+	{ "sonde show /var/lib/sonde@-1h,offcpu", "the off-CPU time of it" },
 	{ "sonde diff /var/lib/sonde@-2h..-1h /var/lib/sonde@-1h", "that hour and the one before" },
 	{ "sonde convert /var/lib/sonde@2026-11-26T03:00..2026-11-26T03:10 night.html", "ten minutes of a night as a page" },
 	{ NULL, NULL },
 };
 
+/* Of the sessions of one kind. */
+struct recorder {
+	struct agent *agent;
+	struct agent_windows windows;
+	bool has_window;                 /* the session has */
+};
+
 struct agent {
+	const struct agent_arguments *typed;
+	const char *command_line;
+	struct agent_setup *setups;      /* all that were read, the newest first */
+	struct agent_setup *setup;       /* in force */
+	struct agent_setup *proved;      /* the last with which a session began; NULL: none yet */
+	struct agent_setup *next;        /* read by SIGHUP: from the next session on; NULL: none */
 	struct sonde_session *session;
-	struct sonde_session *stoppable; /* the same, when it is made; for stop_agent */
-	bool is_stopped;
+	struct sonde_sampling_options sampling; /* of the sessions */
+	struct sonde_wait_options waits, waits_of_wall;
+	struct agent_cost_reader *costs;
+	struct agent_cost cost;          /* at the end of the last window of the main session */
+	uint64_t cost_ns;                /* when that was */
+	struct agent_rate rate;
+	bool has_begun;                  /* the session samples, or has sampled */
+	uint64_t start_unix_ns, until_ns; /* until_ns: CLOCK_MONOTONIC; 0: until it is stopped */
+	uint64_t gap_since_ns;           /* when the session before ended; 0: there was none */
 	uint64_t warnings[MAX_WARNINGS]; /* hashes of those that were said: most come again with each window */
 	uint32_t nr_warnings, nr_unsaid;
-	struct agent_windows windows;
+	pthread_mutex_t warnings_lock, store_lock;
+	struct store *store;
+	struct recorder recorders[MEASURE_COUNT];
+	struct agent_turns *turns;       /* NULL: nothing has turns */
 	struct delivery *deliveries[AGENT_MAX_DESTINATIONS];
 	uint32_t nr_deliveries;
 	struct agent_server *server;
@@ -54,8 +85,9 @@ struct agent {
 
 static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
 {
-	struct agent *agent = arg;
-	int err = agent_windows_take(&agent->windows, window, bytes, size);
+	struct recorder *recorder = arg;
+	struct agent *agent = recorder->agent;
+	int err = agent_windows_take(&recorder->windows, window, bytes, size);
 
 	for (uint32_t i = 0; !err && i < agent->nr_deliveries; i++)
 		delivery_wake(agent->deliveries[i]);
@@ -71,6 +103,7 @@ static bool is_new(const struct agent *agent, uint64_t hash)
 	return true;
 }
 
+/* With the lock. */
 static void print_warning(struct agent *agent, const char *warning)
 {
 	uint64_t hash = hash_bytes(warning, strlen(warning), 0);
@@ -87,30 +120,132 @@ static void print_warning(struct agent *agent, const char *warning)
 		output_say("that was the %dth warning: more are in the profiles alone", MAX_WARNINGS);
 }
 
-static void end_window(void *arg, const struct sonde_window *window)
+static void print_warnings(struct agent *agent, struct sonde_session *session)
 {
-	struct agent *agent = arg;
 	const char *warning;
 
-	agent_windows_end(&agent->windows, window);
-	while ((warning = sonde_session_warning(agent->session)))
+	pthread_mutex_lock(&agent->warnings_lock);
+	while ((warning = sonde_session_warning(session)))
 		print_warning(agent, warning);
+	pthread_mutex_unlock(&agent->warnings_lock);
 }
 
-/* A signal may come at any time, also before there is a session. */
-static void stop_agent(void *arg)
+static void end_window(void *arg, const struct sonde_window *window)
 {
-	struct agent *agent = arg;
+	struct recorder *recorder = arg;
 
-	__atomic_store_n(&agent->is_stopped, true, __ATOMIC_SEQ_CST);
-	sonde_session_stop(__atomic_load_n(&agent->stoppable, __ATOMIC_SEQ_CST));
+	recorder->has_window = true;
+	agent_windows_end(&recorder->windows, window);
 }
 
-static int open_store(const struct agent_arguments *arguments, struct agent_windows *windows)
+static struct recorder *main_recorder(struct agent *agent)
+{
+	return &agent->recorders[agent->setup->settings.measures.main];
+}
+
+/* Of the machine's time since the last call. */
+static double look_at_cost(struct agent *agent)
+{
+	struct agent_cost before = agent->cost;
+	uint64_t before_ns = agent->cost_ns;
+
+	agent_cost_read(agent->costs, &agent->cost);
+	agent->cost_ns = clock_ns();
+	return 100.0 * (double)(agent->cost.cpu_ns + agent->cost.bpf_ns - before.cpu_ns - before.bpf_ns) /
+	       ((double)(agent->cost_ns - before_ns) * (double)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static void keep_cost(struct agent *agent)
+{
+	struct agent_rate *rate = &agent->rate;
+	uint64_t hz = rate->hz;
+	double percent = look_at_cost(agent);
+	bool has_rate = agent->setup->settings.measures.main != MEASURE_OFFCPU;
+
+	if (has_rate && agent_rate_look(rate, percent)) {
+		if (rate->is_at_end)
+			output_say("the agent takes %.1f %% of the machine's time at %" PRIu64
+				   " Hertz, more than --max-cpu allows: the rate cannot be lower",
+				   percent, rate->hz);
+		else if (sonde_session_set_rate(agent->session, rate->hz))
+			output_say("the rate cannot be changed: %s", sonde_session_error(agent->session));
+		else
+			output_say("the agent takes %.1f %% of the machine's time: sampling at %" PRIu64
+				   " Hertz from the next window on, after %" PRIu64,
+				   percent, rate->hz, hz ?: rate->wanted_hz);
+	}
+	agent_windows_set_cost(&main_recorder(agent)->windows, &agent->cost, rate->hz ?: rate->wanted_hz);
+}
+
+static void end_main_window(void *arg, const struct sonde_window *window)
+{
+	struct recorder *recorder = arg;
+
+	end_window(recorder, window);
+	print_warnings(recorder->agent, recorder->agent->session);
+	keep_cost(recorder->agent);
+}
+
+static void note_start(void *arg)
+{
+	struct agent *agent = ((struct recorder *)arg)->agent;
+	uint64_t gap_ns = agent->gap_since_ns ? clock_ns() - agent->gap_since_ns : 0;
+
+	agent->has_begun = true;
+	look_at_cost(agent); /* the start's own does not count */
+	agent->proved = agent->setup;
+	if (!gap_ns)
+		return;
+	agent_windows_gap(&main_recorder(agent)->windows, gap_ns);
+	output_say("sampling with the new settings; between, nothing was sampled for %.2f s", (double)gap_ns / (double)NS_PER_S);
+}
+
+/* What cannot be changed while it runs. */
+static int check_next(const struct agent_setup *setup, const struct agent_setup *next, struct diag *diag)
+{
+	if (strcmp(setup->arguments.store, next->arguments.store) != 0)
+		return diag_errno(diag, EINVAL, "store: another one needs a restart");
+	return 0;
+}
+
+/* Reads the settings again. If they are others, the session ends with its window, and another one begins. */
+static void reload(struct agent *agent)
+{
+	CLEANUP(agent_setup_freep) struct agent_setup *next = NULL;
+	struct diag diag = { 0 };
+	int err = agent_setup_read(&agent_verb, agent->typed, &diag, &next);
+
+	if (!err)
+		err = check_next(agent->setup, next, &diag);
+	if (err) {
+		output_say("the settings stay as they are: %s", failure_text(&diag, err));
+	} else if (!next->path) {
+		output_say("there is no file of settings to read again: --config names one");
+	} else if (config_is_same(&agent_verb, &agent->setup->arguments, &next->arguments)) {
+		output_say("%s was read again: no setting has changed", next->path);
+	} else {
+		output_say("%s was read again", next->path);
+		next->before = agent->setups;
+		agent->setups = agent->next = MOVE(next);
+		agent->gap_since_ns = clock_ns();
+		sonde_session_stop(agent->session);
+	}
+}
+
+/* Some times a second. */
+static void look_for_hangup(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
+{
+	struct agent *agent = ((struct recorder *)arg)->agent;
+
+	if (!agent->next && signals_take_hangup())
+		reload(agent);
+}
+
+static int open_store(const struct agent_arguments *arguments, struct store **ret_store)
 {
 	CLEANUP(freep) char *aside = NULL;
 	struct diag diag = { 0 };
-	int err = store_open(arguments->store, STORE_OWN, &diag, &aside, &windows->store);
+	int err = store_open(arguments->store, STORE_OWN, &diag, &aside, ret_store);
 
 	if (err)
 		output_say("%s", failure_text(&diag, err));
@@ -119,47 +254,96 @@ static int open_store(const struct agent_arguments *arguments, struct agent_wind
 	return err;
 }
 
-static int record(const struct agent_arguments *arguments, struct agent *agent)
+static const char *place_of(const char *store)
 {
-	int err;
+	return store_is_in_memory(store) ? "memory" : store;
+}
 
-	__atomic_store_n(&agent->stoppable, agent->session, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&agent->is_stopped, __ATOMIC_SEQ_CST))
-		return 0;
-	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, arguments->store,
-		   arguments->window_s);
-	err = sonde_session_run(agent->session);
-	signals_report();
-	output_talk(sonde_session_total(agent->session));
+/* The rest of the time that was asked for, or 0. */
+static uint64_t left_ns(const struct agent *agent)
+{
+	uint64_t now_ns = clock_ns();
+
+	return !agent->until_ns ? 0 : agent->until_ns > now_ns ? agent->until_ns - now_ns : 1;
+}
+
+/* What the sessions of all kinds have in common. */
+static void fill_options(void *arg, enum agent_measure measure, struct sonde_session_options *options)
+{
+	struct agent *agent = arg;
+
+	agent->recorders[measure].has_window = false;
+	options->command_line = agent->command_line;
+	options->sampling = &agent->sampling;
+	/* all of the time has no short part to leave out */
+	options->waits = measure == MEASURE_WALL ? &agent->waits_of_wall : &agent->waits;
+	options->profile_format = "json";
+	options->profile = take_window;
+	options->process_labels = measure == MEASURE_CPU; /* sums of waits have none */
+	options->environment = options->process_labels ? agent->setup->settings.env.list : NULL;
+	options->runtimes = agent->setup->arguments.runtimes;
+	options->window = end_window;
+	options->arg = &agent->recorders[measure];
+}
+
+static void end_turn(void *arg, enum agent_measure measure, struct sonde_session *session, int err)
+{
+	struct agent *agent = arg;
+	struct recorder *recorder = &agent->recorders[measure];
+	struct agent_cost cost;
+
+	agent_cost_read(agent->costs, &cost); /* its programs go with it */
+	print_warnings(agent, session);
+	if (!err || recorder->has_window) /* which is counted by itself */
+		return;
+	agent_windows_failed(&recorder->windows);
+	pthread_mutex_lock(&agent->warnings_lock);
+	print_warning(agent, sonde_session_error(session));
+	pthread_mutex_unlock(&agent->warnings_lock);
+}
+
+static int start_turns(struct agent *agent)
+{
+	const struct agent_measures *measures = &agent->setup->settings.measures;
+	const struct agent_turns_options options = { .measures = measures,
+						     .window_ns = agent->setup->arguments.window_s * NS_PER_S,
+						     .fill = fill_options,
+						     .ended = end_turn,
+						     .arg = agent };
+	struct diag diag = { 0 };
+	int err = measures->nr_turns ? agent_turns_start(&options, &diag, &agent->turns) : 0;
+
+	if (err)
+		output_say("%s", failure_text(&diag, err));
 	return err;
 }
 
-static int run(const struct agent_arguments *arguments, const struct env_names *names, const char *command_line, struct agent *agent)
+static int run(const struct agent_arguments *arguments, struct agent *agent)
 {
-	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = arguments->freq_hz };
-	const struct sonde_session_options of_library = {
-		.size = sizeof(of_library),
-		.command_line = command_line,
-		.mode = SONDE_ON_CPU,
-		.sampling = &sampling,
-		.duration_ns = arguments->duration_s * NS_PER_S,
-		.every_ns = arguments->window_s * NS_PER_S,
-		.profile_format = "json",
-		.profile = take_window,
-		.process_labels = true,
-		.environment = names->list,
-		.window = end_window,
-		.arg = agent,
-	};
-	int err = sonde_session_new(&of_library, &agent->session);
+	enum agent_measure measure = agent->setup->settings.measures.main;
+	struct sonde_session_options of_library = { .size = sizeof(of_library),
+						    .mode = agent_measure_mode(measure),
+						    .duration_ns = left_ns(agent),
+						    .every_ns = arguments->window_s * NS_PER_S };
+	int err;
 
+	fill_options(agent, measure, &of_library);
+	of_library.started = note_start;
+	of_library.progress = look_for_hangup;
+	of_library.window = end_main_window;
+	err = sonde_session_new(&of_library, &agent->session);
 	if (err)
 		return session_failed(&agent_verb, agent->session, err);
-	err = record(arguments, agent);
-	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, agent->windows.numbers.nr_stored, arguments->store,
-		   agent->windows.numbers.nr_lost);
-	if (agent->nr_unsaid)
-		output_say("%" PRIu32 " warnings were not said", agent->nr_unsaid);
+	signals_stop_next(session_stop, agent->session);
+	output_say("Sampling at %" PRIu64 " Hertz into %s, a profile each %" PRIu64 " s", arguments->freq_hz, place_of(arguments->store),
+		   arguments->window_s);
+	if (start_turns(agent))
+		sonde_session_stop(agent->session);
+	err = sonde_session_run(agent->session);
+	agent_turns_end(MOVE(agent->turns));
+	if (!agent->next)
+		signals_report();
+	output_talk(sonde_session_total(agent->session));
 	return err ? session_failed(&agent_verb, agent->session, err) : SONDE_EXIT_REPORT;
 }
 
@@ -221,17 +405,35 @@ static int start_deliveries(const struct agent_arguments *arguments, const struc
 	return err;
 }
 
+/* The kinds of windows that have turns. */
+static void add_others(struct agent *agent, struct agent_sources *sources)
+{
+	const struct agent_measures *measures = &agent->setup->settings.measures;
+
+	for (uint32_t measure = 0; measure < MEASURE_COUNT; measure++) {
+		for (uint32_t i = 0; i < measures->nr_turns && measure != measures->main; i++) {
+			if (measures->turns[i] != measure)
+				continue;
+			sources->others[sources->nr_others++] = &agent->recorders[measure].windows;
+			break;
+		}
+	}
+}
+
 static int start_server(const struct agent_arguments *arguments, struct agent *agent)
 {
-	struct agent_sources sources = { .windows = &agent->windows,
+	struct agent_sources sources = { .windows = &main_recorder(agent)->windows,
 					 .nr_deliveries = agent->nr_deliveries,
 					 .store = arguments->store,
 					 .freq_hz = arguments->freq_hz,
 					 .window_ns = arguments->window_s * NS_PER_S,
-					 .start_unix_ns = clock_of_ns(CLOCK_REALTIME) };
+					 .start_unix_ns = agent->start_unix_ns };
 	struct diag diag = { 0 };
 	int err;
 
+	if (store_is_in_memory(arguments->store) && !arguments->listen)
+		return 0;
+	add_others(agent, &sources);
 	memcpy(sources.deliveries, agent->deliveries, sizeof(sources.deliveries));
 	err = agent_server_start(&sources, arguments->listen, &diag, &agent->server);
 
@@ -273,32 +475,164 @@ static int start_threads(const struct agent_arguments *arguments, const struct a
 
 static void end_threads(struct agent *agent)
 {
-	sky_client_end(agent->skywalking);
-	agent_server_end(agent->server);
+	sky_client_end(MOVE(agent->skywalking));
+	agent_server_end(MOVE(agent->server));
 	for (uint32_t i = 0; i < agent->nr_deliveries; i++)
-		delivery_finish(agent->deliveries[i]);
-	for (uint32_t i = 0; i < agent->nr_deliveries; i++)
-		delivery_end(agent->deliveries[i]);
+		delivery_finish(agent->deliveries[i], agent->next ? RELOAD_S : LAST_S);
+	while (agent->nr_deliveries)
+		delivery_end(agent->deliveries[--agent->nr_deliveries]);
 }
 
-static int start(const struct agent_arguments *arguments, const struct agent_settings *settings, const char *command_line)
+/* What is in memory ends with the process. True: there was something. */
+static bool lose_rest(struct store *store)
 {
-	struct agent agent = { .windows = { .type = "cpu", .max_age_ns = settings->max_age_ns, .max_bytes = arguments->store_max_bytes } };
+	struct store_evicted rest = { 0 };
+	int err = store_evict(store, UINT64_MAX, 0, NULL, &rest);
+
+	if (err)
+		output_say("what was not delivered is lost, and cannot be counted: %s", strerror(-err));
+	else if (rest.nr_unsent)
+		output_say("lost with the memory that they were in: %" PRIu64 " profiles", rest.nr_unsent);
+	return err || rest.nr_unsent;
+}
+
+/* As the settings in force say. */
+static void prepare(struct agent *agent)
+{
+	const struct agent_arguments *arguments = &agent->setup->arguments;
+
+	for (uint32_t i = 0; i < MEASURE_COUNT; i++) {
+		agent->recorders[i].windows.max_age_ns = agent->setup->settings.max_age_ns;
+		agent->recorders[i].windows.max_bytes = arguments->store_max_bytes;
+	}
+	agent->sampling = (struct sonde_sampling_options){ .size = sizeof(agent->sampling), .freq_hz = arguments->freq_hz };
+	agent->waits_of_wall = (struct sonde_wait_options){ .size = sizeof(agent->waits), .min_ns = MIN_WAIT_NS };
+	agent->waits = agent->waits_of_wall;
+	agent->waits.max_overhead_percent = (uint32_t)arguments->max_cpu_percent;
+	agent->rate = (struct agent_rate){ .max_percent = (uint32_t)arguments->max_cpu_percent, .wanted_hz = arguments->freq_hz };
+	agent->has_begun = false;
+}
+
+/* Without it the processes alone count. */
+static void count_bpf(int *ret_fd)
+{
+	struct diag diag = { 0 };
+	int err = agent_cost_count_bpf(&diag, ret_fd);
+
+	if (err)
+		output_say("warning: --max-cpu is kept by the processes' time alone: %s", failure_text(&diag, err));
+}
+
+/* A session, with all that works beside it. Returns an exit code. */
+static int record(struct agent *agent)
+{
+	const struct agent_arguments *arguments = &agent->setup->arguments;
+	CLEANUP(closep) int count_fd = -1; /* the kernel counts while it is open */
 	int code = SONDE_EXIT_FAILED;
 
-	signals_stop(stop_agent, &agent);
-	if (open_store(arguments, &agent.windows)) {
-		signals_done();
+	prepare(agent);
+	if (arguments->max_cpu_percent)
+		count_bpf(&count_fd);
+	if (!start_threads(arguments, &agent->setup->settings, agent))
+		code = run(arguments, agent);
+	end_threads(agent);
+	signals_done();
+	sonde_session_free(MOVE(agent->session));
+	return code;
+}
+
+static bool has_proved_others(const struct agent *agent)
+{
+	return agent->proved && agent->proved != agent->setup;
+}
+
+/* Takes the next settings, or goes back from some that do not work. False: neither. */
+static bool change_setup(struct agent *agent)
+{
+	if (agent->next) {
+		agent->setup = MOVE(agent->next);
+		return true;
+	}
+	if (agent->has_begun || !has_proved_others(agent))
+		return false;
+	output_say("the new settings do not work: on with those before");
+	agent->setup = agent->proved;
+	return true;
+}
+
+/* Session after session. Returns the exit code of the first that failed. */
+static int record_all(struct agent *agent)
+{
+	uint64_t nr_stored = 0, nr_lost = 0;
+	int code = SONDE_EXIT_REPORT;
+
+	do {
+		int last = record(agent);
+
+		if (agent->has_begun || !has_proved_others(agent)) /* else those go on */
+			code = code ? code : last;
+	} while (!signals_came() && change_setup(agent));
+	for (uint32_t i = 0; i < MEASURE_COUNT; i++) {
+		nr_stored += agent->recorders[i].windows.numbers.nr_stored;
+		nr_lost += agent->recorders[i].windows.numbers.nr_lost;
+	}
+	output_say("stored: %" PRIu64 " windows in %s; lost: %" PRIu64, nr_stored, place_of(agent->setup->arguments.store), nr_lost);
+	if (agent->nr_unsaid)
+		output_say("%" PRIu32 " warnings were not said", agent->nr_unsaid);
+	return code;
+}
+
+/* Closing the terminal ends the agent, as it ends other verbs. */
+static void catch_signals(const struct agent_setup *setup)
+{
+	signals_stop(NULL, NULL);
+	if (setup->path || !isatty(STDIN_FILENO))
+		signals_keep_hangups();
+}
+
+static void init_recorders(struct agent *agent)
+{
+	pthread_mutex_init(&agent->warnings_lock, NULL);
+	pthread_mutex_init(&agent->store_lock, NULL);
+	for (uint32_t i = 0; i < MEASURE_COUNT; i++) {
+		agent->recorders[i] = (struct recorder){ .agent = agent,
+							 .windows = { .store = agent->store,
+								      .store_lock = &agent->store_lock,
+								      .type = agent_measure_name(i),
+								      .in_memory = store_is_in_memory(agent->setup->arguments.store) } };
+		agent_windows_init(&agent->recorders[i].windows);
+	}
+}
+
+static void done_recorders(struct agent *agent)
+{
+	for (uint32_t i = 0; i < MEASURE_COUNT; i++)
+		agent_windows_done(&agent->recorders[i].windows);
+	pthread_mutex_destroy(&agent->store_lock);
+	pthread_mutex_destroy(&agent->warnings_lock);
+}
+
+static int start(struct agent *agent)
+{
+	const struct agent_arguments *arguments = &agent->setup->arguments;
+	int code;
+
+	if (agent_cost_reader_new(&agent->costs))
+		return output_no_memory();
+	if (open_store(arguments, &agent->store)) {
+		agent_cost_reader_free(agent->costs);
 		return SONDE_EXIT_FAILED;
 	}
-	agent_windows_init(&agent.windows);
-	if (!start_threads(arguments, settings, &agent))
-		code = run(arguments, &settings->env, command_line, &agent);
-	end_threads(&agent);
-	signals_done();
-	sonde_session_free(agent.session);
-	agent_windows_done(&agent.windows);
-	store_close(agent.windows.store);
+	init_recorders(agent);
+	agent->start_unix_ns = clock_of_ns(CLOCK_REALTIME);
+	agent->until_ns = arguments->duration_s ? clock_ns() + arguments->duration_s * NS_PER_S : 0;
+	catch_signals(agent->setup);
+	code = record_all(agent);
+	if (store_is_in_memory(arguments->store) && lose_rest(agent->store) && code == SONDE_EXIT_REPORT)
+		code = SONDE_EXIT_FAILED;
+	done_recorders(agent);
+	store_close(agent->store);
+	agent_cost_reader_free(agent->costs);
 	return code;
 }
 
@@ -312,20 +646,23 @@ static int print_config(const struct agent_arguments *arguments)
 
 static int agent_run(void *all, const char *command_line)
 {
-	struct agent_arguments *arguments = all;
-	CLEANUP(config_freep) struct config *config = NULL;
+	struct agent agent = { .typed = all, .command_line = command_line };
+	const struct agent_arguments *arguments;
 	struct diag diag = { 0 };
-	struct agent_settings settings;
 	bool json = false;
-	int err = config_fill(&agent_verb, arguments, &agent_defaults, arguments->config, &diag, &config);
+	int code, err = plain_format_choose(agent.typed->format, NULL, &diag, &json) ?:
+			agent_setup_read(&agent_verb, agent.typed, &diag, &agent.setups);
 
-	if (!err)
-		err = agent_settings_parse(arguments, &settings, &diag) ?: plain_format_choose(arguments->format, NULL, &diag, &json);
 	if (err)
 		return output_usage(&agent_verb, failure_text(&diag, err));
+	agent.setup = agent.setups;
+	arguments = &agent.setup->arguments;
 	if (arguments->status)
-		return agent_status(arguments->store, json);
-	return arguments->print_config ? print_config(arguments) : start(arguments, &settings, command_line);
+		code = agent_status(arguments->store, json);
+	else
+		code = arguments->print_config ? print_config(arguments) : start(&agent);
+	agent_setup_free(agent.setups);
+	return code;
 }
 
 const struct verb agent_verb = {
@@ -333,7 +670,8 @@ const struct verb agent_verb = {
 	.summary = "profiles all the time, into a local store and to servers",
 	.description = "Samples the whole machine all the time, and keeps a profile of each window in a store on disk, bounded by age and "
 		       "size. show, diff and convert read any time of it, also while the agent runs: DIRECTORY@FROM..TO, where a time is a "
-		       "duration before now (-90s, -15m, -1h, -2d) or a date (2026-11-26T20:00, with Z in UTC).\n\n"
+		       "duration before now (-90s, -15m, -1h, -2d) or a date (2026-11-26T20:00, with Z in UTC). Of several types of "
+		       "profiles (--measure) they read cpu, or what is said behind the time: DIRECTORY@-1h,offcpu.\n\n"
 		       "A disk that is full costs the windows of that time, which is said; a store that is corrupt is moved aside; one "
 		       "that another agent has is refused. kill -9 costs the window that was being recorded.",
 	.options = agent_options,

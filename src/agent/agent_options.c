@@ -3,13 +3,18 @@
 
 #include <stddef.h>
 
+#include "agent/agent_measures.h"
 #include "cli/plain_format.h"
+#include "cli/runtimes_option.h"
 #include "send/otlp_push.h"
+#include "store/store.h"
 
 #define MAX_FREQ_HZ	 10000
 #define MAX_WINDOW_S	 3600
 #define MAX_SKYWALKING_S 240 /* the server forgets processes after five minutes */
 #define MIN_STORE_BYTES	 ((uint64_t)1 << 20)
+#define DEFAULT_STORE_BYTES  ((uint64_t)1 << 30)
+#define DEFAULT_MEMORY_BYTES ((uint64_t)64 << 20)
 
 #define FIELD(field) .offset = offsetof(struct agent_arguments, field)
 
@@ -47,6 +52,13 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .min = 1,
 	  .max = UINT32_MAX,
 	  .help = "seconds; without it until SIGTERM or Ctrl-C" },
+	{ .name = "measure",
+	  .metavar = "LIST",
+	  .kind = OPTION_TEXT,
+	  FIELD(measure),
+	  .value_name = agent_measure_name,
+	  .help = "what is measured, of cpu, offcpu and wall: cpu. Of several each has a window in turn, as cpu,cpu,offcpu: off-CPU time "
+		  "in each third window. cpu goes on meanwhile, all the time. show, diff and convert read DIRECTORY@-1h,offcpu of it" },
 	{ .letter = 'F',
 	  .name = "frequency",
 	  .otel_name = "samples-per-second",
@@ -64,6 +76,14 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .min = 1,
 	  .max = MAX_WINDOW_S,
 	  .help = "a profile for so many seconds each, or 1m; 10" },
+	{ .name = "max-cpu",
+	  .metavar = "PCT",
+	  .kind = OPTION_NUMBER,
+	  FIELD(max_cpu_percent),
+	  .min = 1,
+	  .max = 100,
+	  .help = "sample at half the rate, and again half, while the agent's processes and BPF programs take more than so much of the "
+		  "machine's time; at more again when there is room. Of waits the short ones are left out instead" },
 	{ .name = "env",
 	  .otel_name = "env-vars",
 	  .metavar = "NAME",
@@ -72,13 +92,15 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .help = "keep this variable of each process's environment, as the label process.environment_variable.NAME, 255 bytes of it at "
 		  "most; a comma list, may be repeated, 16 names in all. No other variable is kept, except the service's name, of "
 		  "OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES" },
+	OPTION_ROW_RUNTIMES(offsetof(struct agent_arguments, runtimes)),
 	{ .group = "Where it is kept",
 	  .name = "store",
 	  .metavar = "DIRECTORY",
 	  .kind = OPTION_TEXT,
 	  FIELD(store),
 	  .values = OPTION_VALUES_FILE,
-	  .help = "keep the profiles here; /var/lib/sonde. show, diff and convert read it: sonde show DIRECTORY@-1h" },
+	  .help = "keep the profiles here; /var/lib/sonde. show, diff and convert read it: sonde show DIRECTORY@-1h. none: nowhere; they "
+		  "wait in memory until each destination has taken them" },
 	{ .name = "store-max-age",
 	  .metavar = "AGE",
 	  .kind = OPTION_TEXT,
@@ -90,7 +112,7 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  FIELD(store_max_bytes),
 	  .min = MIN_STORE_BYTES,
 	  .max = INT64_MAX,
-	  .help = "remove the oldest when the profiles are larger than this together: 500M, 1G; 1G" },
+	  .help = "remove the oldest when the profiles are larger than this together: 500M, 1G; 1G, in memory 64M" },
 	{ .group = "Where it is delivered",
 	  .name = "otlp",
 	  .otel_name = "collection-agent",
@@ -234,16 +256,16 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  FIELD(config),
 	  .values = OPTION_VALUES_FILE,
 	  .help = "settings from this YAML file, a line each as the long options above: store-max-age: 7d. SONDE_STORE_MAX_AGE in the "
-		  "environment goes before it, the command line before both" },
+		  "environment goes before it, the command line before both; SONDE_CONFIG there names the file. SIGHUP has it read again" },
 	{ .name = "print-config", .kind = OPTION_FLAG, FIELD(print_config), .help = "print the settings as such a file, and end" },
 };
 
 const struct agent_arguments agent_defaults = {
 	.freq_hz = 19,
 	.window_s = 10,
+	.measure = "cpu",
 	.store = "/var/lib/sonde",
 	.store_max_age = "7d",
-	.store_max_bytes = UINT64_C(1) << 30,
 	.skywalking_period = "9ms",
 	.skywalking_layer = "OS_LINUX",
 	.skywalking_service = "{service}",
@@ -253,3 +275,9 @@ const struct agent_arguments agent_defaults = {
 	.skywalking_check_s = 10,
 	.skywalking_flush_s = 5,
 };
+
+void agent_options_finish(struct agent_arguments *arguments)
+{
+	if (!arguments->store_max_bytes)
+		arguments->store_max_bytes = store_is_in_memory(arguments->store) ? DEFAULT_MEMORY_BYTES : DEFAULT_STORE_BYTES;
+}

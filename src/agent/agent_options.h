@@ -14,7 +14,10 @@ struct destination_arguments {
 
 struct agent_arguments {
 	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
+	uint64_t max_cpu_percent; /* 0: no limit */
 	const char *store, *store_max_age, *config;
+	const char *runtimes; /* NULL: all */
+	const char *measure;
 	struct destination_arguments otlp, pyroscope, parca, clickhouse, skywalking;
 	struct option_texts pyroscope_labels, parca_labels, env;
 	const char *skywalking_authentication, *skywalking_period;
@@ -26,7 +29,9 @@ struct agent_arguments {
 	bool print_config, status;
 };
 
-#define AGENT_NR_OPTIONS 51
+#define AGENT_NR_OPTIONS 54
 extern const struct option_spec agent_options[AGENT_NR_OPTIONS];
 /* What holds where nothing is given: in the arguments, zeros are not given. */
 extern const struct agent_arguments agent_defaults;
+/* The defaults that depend on other settings: after all the others. */
+void agent_options_finish(struct agent_arguments *arguments);

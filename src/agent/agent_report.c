@@ -77,6 +77,8 @@ void agent_report_make(const struct agent_sources *sources, struct store_report 
 					     .cpu_ns = clock_of_ns(CLOCK_PROCESS_CPUTIME_ID),
 					     .rss_bytes = rss_bytes() };
 	agent_windows_numbers(sources->windows, &ret_report->windows);
+	for (uint32_t i = 0; i < sources->nr_others; i++)
+		agent_windows_numbers(sources->others[i], &ret_report->others[i]);
 	refresh_store(sources, ret_report->windows.last_number, store);
 	ret_report->store = *store;
 	for (uint32_t i = 0; i < sources->nr_deliveries; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent_report: all that an agent can say of itself at a moment: what its pages and its status are made from. */
 #pragma once
+#include "agent/agent_measures.h"
 #include "agent/agent_windows.h"
 #include "agent/delivery.h"
 
@@ -8,7 +9,9 @@
 
 /* What the report is made from. Borrowed; lives as long as the server. */
 struct agent_sources {
-	struct agent_windows *windows;
+	struct agent_windows *windows; /* of the main recording */
+	struct agent_windows *others[MEASURE_COUNT];
+	uint32_t nr_others;
 	struct delivery *deliveries[AGENT_MAX_DESTINATIONS];
 	uint32_t nr_deliveries;
 	const char *store; /* directory */
@@ -33,7 +36,7 @@ struct store_report {
 
 struct agent_report {
 	const struct agent_sources *sources;
-	struct window_numbers windows;
+	struct window_numbers windows, others[MEASURE_COUNT];
 	struct store_report store;
 	struct destination_report destinations[AGENT_MAX_DESTINATIONS];
 	uint64_t cpu_ns, rss_bytes; /* of this process */
@@ -41,5 +44,10 @@ struct agent_report {
 	char health[320];  /* "ok", or what is wrong */
 };
 
+/* The rate of now: --max-cpu may have lowered it. */
+static inline uint64_t agent_report_freq_hz(const struct agent_report *report)
+{
+	return report->windows.freq_hz ?: report->sources->freq_hz;
+}
 /* `store`: zeros at first, then from the last call. */
 void agent_report_make(const struct agent_sources *sources, struct store_report *store, struct agent_report *ret_report);

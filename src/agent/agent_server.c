@@ -80,6 +80,8 @@ static void open_socket(struct agent_server *server)
 {
 	struct diag diag = { 0 };
 
+	if (store_is_in_memory(server->sources.store))
+		return;
 	server->socket_fd = listener_open_in(server->sources.store, AGENT_SOCKET, &diag);
 	if (server->socket_fd < 0)
 		output_say("warning: no --status of this agent: %s", failure_text(&diag, server->socket_fd));

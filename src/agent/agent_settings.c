@@ -2,12 +2,15 @@
 #include "agent/agent_settings.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/runtimes_option.h"
 #include "send/parca_push.h"
 #include "serve/listener.h"
+#include "store/store.h"
 #include "store/store_path.h"
 
 static int parse_env(const struct option_texts *given, struct env_names *names, struct diag *diag)
@@ -78,10 +81,34 @@ static int parse_clickhouse(const struct agent_arguments *arguments, struct agen
 	return clickhouse_endpoint_parse(address, &settings->clickhouse, diag);
 }
 
+static int check_store(const struct agent_arguments *arguments, struct diag *diag)
+{
+	const char *const destinations[] = {
+		arguments->otlp.address, arguments->pyroscope.address, arguments->parca.address, arguments->clickhouse.address
+	};
+
+	if (!store_is_in_memory(arguments->store))
+		return 0;
+	if (arguments->status)
+		return diag_errno(diag, EINVAL,
+				  "an agent with --store none has no socket for --status: with --listen it answers at /status");
+	if (arguments->store_max_bytes > STORE_MAX_MEMORY)
+		return diag_errno(diag, EINVAL, "with --store none store-max-bytes is memory: %" PRIu64 "M at most",
+				  STORE_MAX_MEMORY >> 20);
+	for (size_t i = 0; i < ARRAY_SIZE(destinations); i++) {
+		if (destinations[i])
+			return 0;
+	}
+	return diag_errno(diag, EINVAL, "with --store none profiles need a destination: --otlp, --pyroscope, --parca or --clickhouse");
+}
+
 int agent_settings_parse(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
 {
-	int err = 0;
+	int err = check_store(arguments, diag) ?: runtimes_option_check(arguments->runtimes, diag) ?:
+		  agent_measures_parse(arguments->measure, &ret_settings->measures, diag);
 
+	if (err)
+		return err;
 	if (store_duration_parse(arguments->store_max_age, &ret_settings->max_age_ns) || !ret_settings->max_age_ns)
 		return diag_errno(diag, EINVAL, "store-max-age is a duration such as 12h or 7d, not '%.40s'", arguments->store_max_age);
 	if (arguments->listen)

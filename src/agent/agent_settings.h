@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdint.h>
 
+#include "agent/agent_measures.h"
 #include "agent/agent_options.h"
 #include "base/diag.h"
 #include "send/endpoint.h"
@@ -22,6 +23,7 @@ struct env_names {
 
 struct agent_settings {
 	uint64_t max_age_ns;
+	struct agent_measures measures;
 	struct endpoint otlp, parca, clickhouse, skywalking; /* where they are given */
 	struct otlp_push otlp_push;
 	/* with --pyroscope */

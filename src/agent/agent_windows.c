@@ -14,6 +14,7 @@ void agent_windows_init(struct agent_windows *windows)
 {
 	pthread_mutex_init(&windows->lock, NULL);
 	windows->numbers.last_ns = clock_ns();
+	windows->told_unsent = 1;
 }
 
 void agent_windows_done(struct agent_windows *windows)
@@ -22,7 +23,7 @@ void agent_windows_done(struct agent_windows *windows)
 }
 
 static int store_window(struct agent_windows *windows, const struct sonde_window *window, const void *bytes, size_t size, struct diag *diag,
-			uint64_t *ret_nr_evicted)
+			struct store_evicted *ret_evicted)
 {
 	uint64_t end_ns = window->start_unix_ns + window->duration_ns;
 	struct store_row row = {
@@ -32,13 +33,15 @@ static int store_window(struct agent_windows *windows, const struct sonde_window
 		.body = (void *)(uintptr_t)bytes,
 		.body_bytes = size,
 	};
-	int err;
+	int err = windows->in_memory ? store_forget_delivered(windows->store, diag) : 0;
 
+	if (err)
+		return err;
 	if (getrandom(row.profile_id, sizeof(row.profile_id), 0) != sizeof(row.profile_id))
 		return diag_errno(diag, errno, "no random numbers: %s", strerror(errno));
 	/* The bounds first: on a full disk they make room. */
 	err = store_evict(windows->store, end_ns > windows->max_age_ns ? end_ns - windows->max_age_ns : 0, windows->max_bytes, diag,
-			  ret_nr_evicted);
+			  ret_evicted);
 	return err ? err : store_add(windows->store, &row, diag);
 }
 
@@ -54,7 +57,19 @@ static void add_counts(struct window_numbers *numbers, const struct sonde_window
 	numbers->nr_counts = window->nr_counts < AGENT_MAX_COUNTS ? window->nr_counts : AGENT_MAX_COUNTS;
 }
 
-static void count(struct agent_windows *windows, const struct sonde_window *window, uint64_t nr_evicted, const char *trouble)
+/* Again each time when there are ten times as many: under a bound that is reached, each window drops another. */
+static void tell_unsent(struct agent_windows *windows)
+{
+	if (windows->numbers.nr_unsent < windows->told_unsent)
+		return;
+	output_say("dropped so far, because the store has no room and a destination does not take them: %" PRIu64 " profiles",
+		   windows->numbers.nr_unsent);
+	while (windows->told_unsent <= windows->numbers.nr_unsent)
+		windows->told_unsent *= 10;
+}
+
+static void count(struct agent_windows *windows, const struct sonde_window *window, const struct store_evicted *evicted,
+		  const char *trouble)
 {
 	struct window_numbers *numbers = &windows->numbers;
 
@@ -62,7 +77,8 @@ static void count(struct agent_windows *windows, const struct sonde_window *wind
 	numbers->nr_stored += !trouble;
 	numbers->nr_lost += trouble != NULL;
 	windows->lost_bits |= trouble ? UINT64_C(1) << window->number % 64 : 0;
-	numbers->nr_evicted += nr_evicted;
+	numbers->nr_evicted += evicted->nr;
+	numbers->nr_unsent += evicted->nr_unsent;
 	numbers->last_ns = clock_ns();
 	numbers->last_number = window->number;
 	numbers->last_start_unix_ns = window->start_unix_ns;
@@ -76,12 +92,16 @@ static void count(struct agent_windows *windows, const struct sonde_window *wind
 int agent_windows_take(struct agent_windows *windows, const struct sonde_window *window, const void *bytes, size_t size)
 {
 	struct diag diag = { 0 };
-	uint64_t nr_evicted = 0;
-	int err = store_window(windows, window, bytes, size, &diag, &nr_evicted);
+	struct store_evicted evicted = { 0 };
+	int err;
 
-	count(windows, window, nr_evicted, err ? failure_text(&diag, err) : NULL);
+	pthread_mutex_lock(windows->store_lock);
+	err = store_window(windows, window, bytes, size, &diag, &evicted);
+	pthread_mutex_unlock(windows->store_lock);
+	count(windows, window, &evicted, err ? failure_text(&diag, err) : NULL);
+	tell_unsent(windows);
 	if (err && err != windows->last_err)
-		output_say("window %" PRIu32 " is lost: %s", window->number, failure_text(&diag, err));
+		output_say("%s window %" PRIu32 " is lost: %s", windows->type, window->number, failure_text(&diag, err));
 	if (!err && windows->last_err)
 		output_say("windows are stored again; lost in all: %" PRIu64, windows->numbers.nr_lost);
 	windows->last_err = err;
@@ -95,6 +115,30 @@ void agent_windows_end(struct agent_windows *windows, const struct sonde_window 
 	pthread_mutex_lock(&windows->lock);
 	windows->numbers.nr_unmade += window->err && !(windows->lost_bits & bit);
 	windows->lost_bits &= ~bit;
+	pthread_mutex_unlock(&windows->lock);
+}
+
+void agent_windows_failed(struct agent_windows *windows)
+{
+	pthread_mutex_lock(&windows->lock);
+	windows->numbers.nr_unmade++;
+	pthread_mutex_unlock(&windows->lock);
+}
+
+void agent_windows_set_cost(struct agent_windows *windows, const struct agent_cost *cost, uint64_t freq_hz)
+{
+	pthread_mutex_lock(&windows->lock);
+	windows->numbers.cost = *cost;
+	windows->numbers.freq_hz = freq_hz;
+	pthread_mutex_unlock(&windows->lock);
+}
+
+void agent_windows_gap(struct agent_windows *windows, uint64_t gap_ns)
+{
+	pthread_mutex_lock(&windows->lock);
+	windows->numbers.gap_ns += gap_ns;
+	windows->numbers.freq_hz = 0; /* as the settings have it now */
+	windows->numbers.last_ns = clock_ns();
 	pthread_mutex_unlock(&windows->lock);
 }
 

@@ -339,6 +339,42 @@ int config_fill(const struct verb *verb, void *arguments, const void *defaults, 
 	return 0;
 }
 
+static bool is_same_text(const char *text, const char *other)
+{
+	return text == other || (text && other && !strcmp(text, other));
+}
+
+static bool is_same(const struct option_spec *spec, const void *field, const void *other)
+{
+	const struct option_texts *texts = field, *others = other;
+
+	switch (spec->kind) {
+	case OPTION_FLAG:
+		return *(const bool *)field == *(const bool *)other;
+	case OPTION_TEXT:
+		return is_same_text(*(const char *const *)field, *(const char *const *)other);
+	case OPTION_TEXTS:
+		for (uint32_t i = 0; i < texts->nr && i < others->nr; i++) {
+			if (!is_same_text(texts->texts[i], others->texts[i]))
+				return false;
+		}
+		return texts->nr == others->nr;
+	default:
+		return *(const uint64_t *)field == *(const uint64_t *)other;
+	}
+}
+
+bool config_is_same(const struct verb *verb, const void *arguments, const void *others)
+{
+	for (size_t i = 0; i < verb->nr_options; i++) {
+		const struct option_spec *spec = &verb->options[i];
+
+		if (is_setting(spec) && !is_same(spec, (const char *)arguments + spec->offset, (const char *)others + spec->offset))
+			return false;
+	}
+	return true;
+}
+
 /* --- printing ------------------------------------------------------------------------------------------------------------------------- */
 
 /* In single quotes, where YAML knows no escape but the quote's own. */

@@ -20,5 +20,7 @@ static inline void config_freep(struct config **config)
 {
 	config_free(*config);
 }
+/* True: all settings are the same. */
+bool config_is_same(const struct verb *verb, const void *arguments, const void *others);
 /* Writes all settings as such a file. */
 void config_print(const struct verb *verb, const void *arguments, struct buffer *buffer);

@@ -21,7 +21,6 @@
 
 #define FIRST_PAUSE_MS 1000u
 #define MAX_PAUSE_MS   60000u
-#define LAST_NS	       (5 * NS_PER_S) /* for what is left at the end */
 
 struct delivery {
 	struct store *store;          /* the thread's own handle */
@@ -155,7 +154,8 @@ static int send_profile(struct delivery *delivery, const struct store_row *row, 
 	if (err == -EFBIG || (!err && bytes.size >= delivery->limit_bytes))
 		return 0;
 	if (!err)
-		err = push(&delivery->pusher, &(struct push_profile){ .id = id, .bytes = bytes.data, .size = bytes.size }, ret_answer);
+		err = push(&delivery->pusher,
+			   &(struct push_profile){ .id = id, .kind = row->type, .bytes = bytes.data, .size = bytes.size }, ret_answer);
 	if (!err && ret_answer->result == PUSH_TOO_LARGE)
 		learn_limit(delivery, bytes.size, ret_answer->text);
 	if (!err || err == -ENOMEM)
@@ -313,7 +313,9 @@ int delivery_start(const struct delivery_options *options, struct diag *diag, st
 	delivery->limit_bytes = SIZE_MAX;
 	for (uint32_t i = 0; i < options->nr_headers; i++)
 		delivery->headers[i] = options->headers[i];
+	/* it is a destination from now on: no window that it has not received is one that all have */
 	err = store_open(options->store, STORE_DELIVER, diag, NULL, &delivery->store) ?:
+	      store_mark_delivered(delivery->store, options->name, 0, diag) ?:
 	      post_client_new(options->post, diag, &delivery->client);
 	delivery->pusher = (struct pusher){ .type = options->type,
 					    .settings = options->settings,
@@ -372,11 +374,10 @@ static void say_end(struct delivery *delivery)
 		   numbers->nr_split, evicted, numbers->nr_retries, numbers->nr_repeats);
 }
 
-void delivery_finish(struct delivery *delivery)
+void delivery_finish(struct delivery *delivery, uint32_t seconds)
 {
 	pthread_mutex_lock(&delivery->lock);
-	if (!delivery->is_ending)
-		delivery->until_ns = clock_ns() + LAST_NS;
+	delivery->until_ns = clock_ns() + seconds * NS_PER_S;
 	delivery->is_ending = true;
 	pthread_cond_signal(&delivery->has_changed);
 	pthread_mutex_unlock(&delivery->lock);
@@ -384,9 +385,6 @@ void delivery_finish(struct delivery *delivery)
 
 void delivery_end(struct delivery *delivery)
 {
-	if (!delivery)
-		return;
-	delivery_finish(delivery);
 	if (!timed_join(delivery->thread, delivery->until_ns)) {
 		__atomic_store_n(&delivery->stop, true, __ATOMIC_RELAXED);
 		pthread_join(delivery->thread, NULL);

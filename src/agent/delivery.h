@@ -33,7 +33,7 @@ MUST_CHECK int delivery_start(const struct delivery_options *options, struct dia
 const char *delivery_name(const struct delivery *delivery);
 void delivery_numbers(struct delivery *delivery, struct delivery_numbers *ret_numbers); /* any thread */
 void delivery_wake(struct delivery *delivery); /* the store has a new window; from any thread */
-/* No more windows come: from now on it sends what is left, for some seconds at most. */
-void delivery_finish(struct delivery *delivery);
-/* Waits for that, says what was sent and what waits, and ends the thread. Takes NULL. */
+/* No more windows come: from now on it sends what is left, for so long at most. */
+void delivery_finish(struct delivery *delivery, uint32_t seconds);
+/* After delivery_finish: waits for that, says what was sent and what waits, and ends the thread. */
 void delivery_end(struct delivery *delivery);

@@ -55,12 +55,30 @@ static void write_number(struct buffer *buffer, const char *name, const char *ty
 	buffer_printf(buffer, "%s %" PRIu64 "\n", name, number);
 }
 
-static void write_label(struct buffer *buffer, const char *name, const char *label, const char *value)
+static void write_label(struct buffer *buffer, const char *before, const char *label, const char *value)
 {
-	buffer_printf(buffer, "%s{%s=\"", name, label);
+	buffer_printf(buffer, "%s%s=\"", before, label);
 	for (; *value; value++)
 		buffer_printf(buffer, *value == '\n' ? "\\n" : *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
-	buffer_text(buffer, "\"} ");
+	buffer_text(buffer, "\"");
+}
+
+/* A line of a family but for its number. */
+static void begin_line(struct buffer *buffer, const char *name, const char *label, const char *value)
+{
+	buffer_text(buffer, name);
+	write_label(buffer, "{", label, value);
+	buffer_text(buffer, "} ");
+}
+
+/* The same of windows of one kind; `label` NULL: none more. */
+static void begin_line_of(struct buffer *buffer, const char *name, const char *type, const char *label, const char *value)
+{
+	buffer_text(buffer, name);
+	write_label(buffer, "{", "type", type);
+	if (label)
+		write_label(buffer, ",", label, value);
+	buffer_text(buffer, "} ");
 }
 
 /* Nanoseconds as seconds. */
@@ -78,14 +96,29 @@ static void write_time(struct buffer *buffer, const char *name, const char *type
 
 /* --- families ------------------------------------------------------------------------------------------------------------------------- */
 
-static void write_group(struct buffer *buffer, const struct window_numbers *windows, size_t group)
+/* The i-th kind of windows, the main one first; false ends. */
+static bool kind_at(const struct agent_report *report, uint32_t i, const char **ret_type, const struct window_numbers **ret_windows)
 {
+	if (i > report->sources->nr_others)
+		return false;
+	*ret_type = i ? report->sources->others[i - 1]->type : report->sources->windows->type;
+	*ret_windows = i ? &report->others[i - 1] : &report->windows;
+	return true;
+}
+
+static void write_group(struct buffer *buffer, const struct agent_report *report, size_t group)
+{
+	const struct window_numbers *windows;
+	const char *type;
+
 	write_head(buffer, groups[group].name, "counter", groups[group].help);
-	for (uint32_t i = 0; i < windows->nr_counts; i++) {
-		if (strcmp(windows->counts[i].group, groups[group].group) != 0)
-			continue;
-		write_label(buffer, groups[group].name, groups[group].label, windows->counts[i].name);
-		buffer_printf(buffer, "%" PRIu64 "\n", windows->counts[i].nr);
+	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++) {
+		for (uint32_t i = 0; i < windows->nr_counts; i++) {
+			if (strcmp(windows->counts[i].group, groups[group].group) != 0)
+				continue;
+			begin_line_of(buffer, groups[group].name, type, groups[group].label, windows->counts[i].name);
+			buffer_printf(buffer, "%" PRIu64 "\n", windows->counts[i].nr);
+		}
 	}
 }
 
@@ -98,26 +131,67 @@ static uint64_t count_of(const struct window_numbers *windows, const char *group
 	return 0;
 }
 
-static void write_windows(struct buffer *buffer, const struct window_numbers *windows)
+static void write_samples(struct buffer *buffer, const struct agent_report *report, size_t sample)
 {
-	static const char lost[] = "sonde_windows_lost_total";
+	const struct window_numbers *windows;
+	const char *type;
 
-	write_number(buffer, "sonde_windows_stored_total", "counter", "Windows whose profile was stored.", windows->nr_stored);
+	write_head(buffer, samples[sample].family, "counter", samples[sample].help);
+	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++) {
+		begin_line_of(buffer, samples[sample].family, type, NULL, NULL);
+		buffer_printf(buffer, "%" PRIu64 "\n", count_of(windows, "samples", samples[sample].name));
+	}
+}
+
+static void write_stored(struct buffer *buffer, const struct agent_report *report)
+{
+	static const char stored[] = "sonde_windows_stored_total", lost[] = "sonde_windows_lost_total";
+	const struct window_numbers *windows;
+	const char *type;
+
+	write_head(buffer, stored, "counter", "Windows whose profile was stored.");
+	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++) {
+		begin_line_of(buffer, stored, type, NULL, NULL);
+		buffer_printf(buffer, "%" PRIu64 "\n", windows->nr_stored);
+	}
 	write_head(buffer, lost, "counter", "Windows that are lost: their profile was not made, or the store could not take it.");
-	buffer_printf(buffer, "%s{reason=\"store\"} %" PRIu64 "\n%s{reason=\"profile\"} %" PRIu64 "\n", lost, windows->nr_lost, lost,
-		      windows->nr_unmade);
+	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++) {
+		begin_line_of(buffer, lost, type, "reason", "store");
+		buffer_printf(buffer, "%" PRIu64 "\n", windows->nr_lost);
+		begin_line_of(buffer, lost, type, "reason", "profile");
+		buffer_printf(buffer, "%" PRIu64 "\n", windows->nr_unmade);
+	}
+}
+
+static void write_windows(struct buffer *buffer, const struct agent_report *report)
+{
+	write_stored(buffer, report);
 	write_time(buffer, "sonde_last_window_timestamp_seconds", "gauge", "When the last window ended; 0: there was none yet.",
-		   windows->last_end_unix_ns);
+		   report->windows.last_end_unix_ns);
+	write_time(buffer, "sonde_unsampled_seconds_total", "counter",
+		   "Time between two recordings, when the settings were read again: nothing was sampled.", report->windows.gap_ns);
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
-		write_number(buffer, samples[i].family, "counter", samples[i].help, count_of(windows, "samples", samples[i].name));
+		write_samples(buffer, report, i);
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
-		write_group(buffer, windows, i);
+		write_group(buffer, report, i);
+}
+
+/* Of all kinds. */
+static uint64_t nr_evicted(const struct agent_report *report)
+{
+	const struct window_numbers *windows;
+	const char *type;
+	uint64_t nr = 0;
+
+	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++)
+		nr += windows->nr_evicted;
+	return nr;
 }
 
 static void write_store(struct buffer *buffer, const struct agent_report *report)
 {
 	write_number(buffer, "sonde_store_profiles_evicted_total", "counter", "Profiles that were removed from the store for age or size.",
-		     report->windows.nr_evicted);
+		     nr_evicted(report));
 	if (!report->store.is_known)
 		return;
 	write_number(buffer, "sonde_store_profiles", "gauge", "Profiles in the store.", report->store.nr_rows);
@@ -130,7 +204,7 @@ static void write_last(struct buffer *buffer, const struct agent_report *report)
 
 	write_head(buffer, name, "gauge", "When it took a profile; 0: not yet.");
 	for (uint32_t i = 0; i < report->sources->nr_deliveries; i++) {
-		write_label(buffer, name, "destination", report->destinations[i].name);
+		begin_line(buffer, name, "destination", report->destinations[i].name);
 		write_seconds(buffer, report->destinations[i].numbers.last_unix_ns);
 	}
 }
@@ -145,7 +219,7 @@ static void write_destinations(struct buffer *buffer, const struct agent_report 
 			uint64_t number;
 
 			memcpy(&number, (const char *)&report->destinations[j] + of_destinations[i].offset, sizeof(number));
-			write_label(buffer, of_destinations[i].name, "destination", report->destinations[j].name);
+			begin_line(buffer, of_destinations[i].name, "destination", report->destinations[j].name);
 			buffer_printf(buffer, "%" PRIu64 "\n", number);
 		}
 	}
@@ -155,14 +229,22 @@ static void write_destinations(struct buffer *buffer, const struct agent_report 
 void metrics_page_write(const struct agent_report *report, struct buffer *buffer)
 {
 	write_head(buffer, "sonde_build_info", "gauge", "The version, always 1.");
-	write_label(buffer, "sonde_build_info", "version", sonde_version());
+	begin_line(buffer, "sonde_build_info", "version", sonde_version());
 	buffer_text(buffer, "1\n");
 	write_number(buffer, "sonde_healthy", "gauge", "1: windows come, and the store takes them, as /healthz says.", report->is_healthy);
 	write_time(buffer, "sonde_start_timestamp_seconds", "gauge", "When the agent began.", report->sources->start_unix_ns);
-	write_windows(buffer, &report->windows);
+	write_windows(buffer, report);
 	write_store(buffer, report);
 	if (report->sources->nr_deliveries)
 		write_destinations(buffer, report);
+	write_number(buffer, "sonde_sampling_hertz", "gauge", "Rate of sampling, which --max-cpu lowers.",
+		     agent_report_freq_hz(report));
+	write_time(buffer, "sonde_cpu_seconds_total", "counter", "CPU time of the agent's processes, up to the end of the last window.",
+		   report->windows.cost.cpu_ns);
+	write_time(buffer, "sonde_bpf_seconds_total", "counter", "Run time of its BPF programs likewise, which is counted with --max-cpu.",
+		   report->windows.cost.bpf_ns);
+	write_number(buffer, "sonde_resident_memory_bytes", "gauge", "Resident memory of the agent's processes then.",
+		     report->windows.cost.rss_bytes);
 	write_time(buffer, "sonde_process_cpu_seconds_total", "counter", "CPU time of this process, without its workers.", report->cpu_ns);
 	write_number(buffer, "sonde_process_resident_memory_bytes", "gauge", "Resident memory of this process, without its workers.",
 		     report->rss_bytes);

@@ -60,6 +60,16 @@ static void write_windows(struct buffer *buffer, const struct window_numbers *wi
 	buffer_text(buffer, "\n");
 }
 
+static void write_other(struct buffer *buffer, const char *type, const struct window_numbers *windows)
+{
+	buffer_printf(buffer, "%s: %" PRIu64 " windows stored, %" PRIu64 " lost; samples: ", type, windows->nr_stored,
+		      windows->nr_lost + windows->nr_unmade);
+	write_group(buffer, windows, "samples", "none");
+	buffer_text(buffer, "; lost: ");
+	write_group(buffer, windows, "lost", "none");
+	buffer_text(buffer, "\n");
+}
+
 static void write_destination(struct buffer *buffer, const struct destination_report *destination)
 {
 	const struct delivery_numbers *numbers = &destination->numbers;
@@ -84,12 +94,15 @@ void status_page_text(const struct agent_report *report, struct buffer *buffer)
 
 	buffer_printf(buffer, "sonde %s, process %d, since ", sonde_version(), getpid());
 	write_time(buffer, sources->start_unix_ns);
-	buffer_printf(buffer, ": %" PRIu64 " Hertz, a window each %" PRIu64 " s\nhealth: %s\n", sources->freq_hz,
+	buffer_printf(buffer, ": %" PRIu64 " Hertz, a window each %" PRIu64 " s\nhealth: %s\n", agent_report_freq_hz(report),
 		      sources->window_ns / NS_PER_S, report->health);
 	write_windows(buffer, &report->windows);
+	for (uint32_t i = 0; i < sources->nr_others; i++)
+		write_other(buffer, sources->others[i]->type, &report->others[i]);
 	if (report->store.is_known)
 		buffer_printf(buffer, "store: %" PRIu64 " profiles, %.1f MiB in %s; %" PRIu64 " evicted\n", report->store.nr_rows,
-			      (double)report->store.nr_bytes / MIB, sources->store, report->windows.nr_evicted);
+			      (double)report->store.nr_bytes / MIB, store_is_in_memory(sources->store) ? "memory" : sources->store,
+			      report->windows.nr_evicted);
 	else
 		buffer_printf(buffer, "store: %s, which cannot be read now\n", sources->store);
 	for (uint32_t i = 0; i < sources->nr_deliveries; i++)
@@ -107,7 +120,7 @@ static void add_agent(struct json *json, const struct agent_report *report)
 	json_key_text(json, "sonde", sonde_version());
 	json_key_u64(json, "pid", (uint64_t)getpid());
 	json_key_u64(json, "start_unix_ns", report->sources->start_unix_ns);
-	json_key_u64(json, "freq_hz", report->sources->freq_hz);
+	json_key_u64(json, "freq_hz", agent_report_freq_hz(report));
 	json_key_u64(json, "window_ns", report->sources->window_ns);
 	json_key(json, "healthy");
 	json_bool(json, report->is_healthy);
@@ -155,16 +168,30 @@ static void add_counts(struct json *json, const struct window_numbers *windows)
 	json_close(json, '}');
 }
 
-static void add_windows(struct json *json, const struct window_numbers *windows)
+static void add_windows(struct json *json, const char *type, const struct window_numbers *windows)
 {
 	json_key(json, "windows");
 	json_open(json, '{');
+	json_key_text(json, "type", type);
 	json_key_u64(json, "nr_stored", windows->nr_stored);
 	json_key_u64(json, "nr_not_stored", windows->nr_lost);
 	json_key_u64(json, "nr_not_made", windows->nr_unmade);
 	add_last(json, windows);
 	json_close(json, '}');
 	add_counts(json, windows);
+}
+
+/* The kinds of windows beside the main one. */
+static void add_others(struct json *json, const struct agent_report *report)
+{
+	json_key(json, "others");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < report->sources->nr_others; i++) {
+		json_open(json, '{');
+		add_windows(json, report->sources->others[i]->type, &report->others[i]);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
 }
 
 static void add_known(struct json *json, const char *key, bool is_known, uint64_t number)
@@ -217,7 +244,8 @@ void status_page_json(const struct agent_report *report, struct buffer *buffer)
 
 	json_open(&json, '{');
 	add_agent(&json, report);
-	add_windows(&json, &report->windows);
+	add_windows(&json, report->sources->windows->type, &report->windows);
+	add_others(&json, report);
 	add_store(&json, report);
 	json_key(&json, "destinations");
 	json_open(&json, '[');

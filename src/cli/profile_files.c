@@ -75,12 +75,12 @@ int profile_check_outputs(const struct option_texts *outputs, const char *format
 static int next_window(struct store *store, const struct store_path *place, uint64_t after, uint32_t *nr_damaged, struct diag *diag,
 		       struct store_row *row)
 {
-	int found = store_next(store, after, place->from_ns, place->to_ns, diag, row);
+	int found = store_next(store, place->type, after, place->from_ns, place->to_ns, diag, row);
 
 	for (; found == -EUCLEAN && row->id > after; ++*nr_damaged) {
 		after = row->id;
 		diag->err = 0;
-		found = store_next(store, after, place->from_ns, place->to_ns, diag, row);
+		found = store_next(store, place->type, after, place->from_ns, place->to_ns, diag, row);
 	}
 	return found;
 }
@@ -112,9 +112,39 @@ static int add_windows(struct sonde_profile *profile, const char *path, const st
 	return err ? err : found;
 }
 
+#define DEFAULT_TYPE "cpu"
+
+/* Profiles of different types have no sum. Where no type is said: the only one, or cpu beside others, which are named. */
+static int choose_type(struct store *store, struct store_path *place, struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer others = BUFFER_INIT(1024);
+	char types[STORE_MAX_TYPES][STORE_TYPE_BYTES];
+	int nr = store_types(store, place->from_ns, place->to_ns, diag, types);
+	bool is_said = *place->type, is_there = false;
+
+	if (nr < 0)
+		return nr;
+	if (!nr)
+		return diag_errno(diag, ENODATA, "no window of the store %.200s is from that time", place->directory);
+	if (!is_said)
+		snprintf(place->type, sizeof(place->type), "%s", nr == 1 ? types[0] : DEFAULT_TYPE);
+	for (int i = 0; i < nr; i++) {
+		if (strcmp(types[i], place->type) != 0)
+			buffer_printf(&others, "%s%s", others.size ? ", " : "", types[i]);
+		else
+			is_there = true;
+	}
+	if (!is_there)
+		return diag_errno(diag, ENODATA, "no %s profile of the store %.200s is from that time, but there is: %s", place->type,
+				  place->directory, others.data ?: "");
+	if (!is_said && others.size)
+		output_say("%s profiles; of that time there is also: %s (%.200s@...,%s)", place->type, others.data, place->directory,
+			   strcmp(types[0], place->type) ? types[0] : types[1]);
+	return 0;
+}
+
 /* Adds up the windows of a store. */
-static int read_store(struct sonde_profile *profile, const char *path, const struct store_path *place,
-		      const struct sonde_read_options *options)
+static int read_store(struct sonde_profile *profile, const char *path, struct store_path *place, const struct sonde_read_options *options)
 {
 	CLEANUP(store_closep) struct store *store = NULL;
 	CLEANUP(store_row_done) struct store_row row = { 0 };
@@ -122,7 +152,9 @@ static int read_store(struct sonde_profile *profile, const char *path, const str
 	uint32_t nr_damaged = 0;
 	int err = store_open(place->directory, STORE_READ, &diag, NULL, &store);
 
-	if (!err) /* the first row opens all of the store's files */
+	if (!err) /* it opens all of the store's files */
+		err = choose_type(store, place, &diag);
+	if (!err)
 		err = next_window(store, place, 0, &nr_damaged, &diag, &row);
 	if (!err)
 		err = diag_errno(&diag, ENODATA, "no window of the store %.200s is from that time", place->directory);

@@ -48,6 +48,8 @@ int recording_check(const struct recording *recording, struct diag *diag)
 	int err = target_options_check(&recording->targets, recording->command, diag);
 
 	if (!err)
+		err = runtimes_option_check(recording->runtimes, diag);
+	if (!err)
 		err = profile_check_outputs(&recording->outputs, format, diag);
 	return err || !recording->events ? err : check_events(recording, diag);
 }
@@ -89,6 +91,7 @@ struct sonde_session_options recording_options(const struct recording *recording
 		.stack_storage = recording->stack_storage,
 		.unwind_bytes = recording->unwind_mib << 20,
 		.no_unwind_cache = recording->no_unwind_cache,
+		.runtimes = recording->runtimes,
 		.command = recording->command,
 		.command_line = command_line,
 		.delimited = recording->delimited,

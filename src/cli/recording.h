@@ -5,6 +5,7 @@
 
 #include "cli/option.h"
 #include "cli/profile_files.h"
+#include "cli/runtimes_option.h"
 #include "cli/target_options.h"
 
 struct recording {
@@ -14,6 +15,7 @@ struct recording {
 	bool user_only, kernel_only;
 	uint64_t stack_storage, unwind_mib;
 	bool no_unwind_cache;
+	const char *runtimes;             /* NULL: all */
 	bool delimited, annotate, folded, lines, no_lines, offsets, threads;
 	uint64_t debuginfod_timeout_s;    /* RECORDING_DEFAULT_TIMEOUT: not given */
 	const char *vmlinux;
@@ -80,7 +82,8 @@ struct recording {
 	    { .name = "no-unwind-cache", \
 	      .kind = OPTION_FLAG, \
 	      .offset = offsetof(type, field.no_unwind_cache), \
-	      .help = "neither read nor write the compiled unwind tables in /var/cache/sonde or ~/.cache/sonde" }
+	      .help = "neither read nor write the compiled unwind tables in /var/cache/sonde or ~/.cache/sonde" }, \
+	    OPTION_ROW_RUNTIMES(offsetof(type, field.runtimes))
 
 #define RECORDING_OUTPUT_OPTIONS(type, field) \
 	{ .group = "How it is written", \

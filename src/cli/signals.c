@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +20,7 @@ static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
 static void (*_Atomic stop_fn)(void *arg);
 static void *_Atomic stop_arg;
 static atomic_uint nr_signals; /* 0: measuring, 1: to be reported, 2: in a hurry */
-static atomic_bool is_reporting;
+static atomic_bool is_reporting, has_hangup;
 static _Atomic uint64_t first_ns;
 
 static void on_pipe(int signal)
@@ -65,6 +64,11 @@ static void on_end(int signal)
 	errno = saved;
 }
 
+static void on_hangup(int signal)
+{
+	atomic_store(&has_hangup, true);
+}
+
 static void handle(int signal, void (*handler)(int))
 {
 	struct sigaction old, action = { .sa_handler = handler, .sa_flags = SA_RESTART };
@@ -104,4 +108,27 @@ void signals_report(void)
 void signals_done(void)
 {
 	atomic_store(&stop_fn, NULL);
+}
+
+void signals_stop_next(void (*stop)(void *arg), void *arg)
+{
+	atomic_store(&stop_arg, arg);
+	atomic_store(&stop_fn, stop);
+	if (signals_came())
+		stop(arg);
+}
+
+bool signals_came(void)
+{
+	return atomic_load(&nr_signals);
+}
+
+void signals_keep_hangups(void)
+{
+	handle(SIGHUP, on_hangup);
+}
+
+bool signals_take_hangup(void)
+{
+	return atomic_exchange(&has_hangup, false);
 }

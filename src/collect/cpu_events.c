@@ -58,6 +58,16 @@ static void read_ring(struct cpu_events *events, struct cpu_event *event)
 	perf_ring_end(&reading);
 }
 
+/* Ticks that are due since the rate changed, as far as it is known: per CPU, as the remainders do not add up to a tick. */
+static uint64_t nr_due(const struct cpu_events *events, const struct cpu_event *event, const struct reading *now)
+{
+	const struct cpu_events_options *options = &events->options;
+
+	if (!options->period)
+		return 0;
+	return (options->is_clock ? now->enabled_ns - event->settled_ns : now->count) / options->period;
+}
+
 static void add_reading(const struct cpu_events *events, const struct cpu_event *event, struct cpu_events_total *total)
 {
 	struct reading now;
@@ -66,8 +76,7 @@ static void add_reading(const struct cpu_events *events, const struct cpu_event 
 		return;
 	total->count += now.count;
 	total->unscheduled_ns += now.enabled_ns - now.running_ns;
-	if (events->options.period) /* per CPU: the remainders do not add up to a tick */
-		total->expected += (events->options.is_clock ? now.enabled_ns : now.count) / events->options.period;
+	total->expected += nr_due(events, event, &now);
 }
 
 /* Closes one event. Its counts stay in the totals. */
@@ -200,6 +209,24 @@ int cpu_events_follow(struct cpu_events *events, const struct cpus *online, stru
 	events->nr_late += events->nr - nr_before;
 	events->nr_most = events->nr > events->nr_most ? events->nr : events->nr_most;
 	return err;
+}
+
+int cpu_events_set_rate(struct cpu_events *events, uint64_t freq_hz)
+{
+	uint64_t period_ns = NS_PER_S / freq_hz;
+
+	for (uint32_t i = 0; i < events->nr; i++) {
+		struct cpu_event *event = &events->list[i];
+		struct reading now;
+
+		if (ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period_ns) || read(event->fd, &now, sizeof(now)) != sizeof(now))
+			return -errno;
+		events->gone.expected += nr_due(events, event, &now);
+		event->settled_ns = now.enabled_ns;
+	}
+	events->options.period = period_ns;
+	events->options.attr.sample_freq = freq_hz;
+	return 0;
 }
 
 struct cpu_events_total cpu_events_total(const struct cpu_events *events)

@@ -35,6 +35,7 @@ struct cpu_event {
 	int fd;
 	struct perf_ring ring;             /* not mapped if there was no memory for it */
 	uint64_t throttled_since_ns;       /* CLOCK_MONOTONIC; 0: not throttled */
+	uint64_t settled_ns;               /* of its enabled time, up to the last change of the rate: its ticks are in `gone` */
 };
 
 struct cpu_events {
@@ -54,5 +55,7 @@ void cpu_events_disable(struct cpu_events *events);
 /* Opens and enables the event on CPUs that are new in `online`, closes it on CPUs that are no longer in it, and reads the rings. Call it
  * every quarter of a second, or more often. 0 or -errno. */
 MUST_CHECK int cpu_events_follow(struct cpu_events *events, const struct cpus *online, struct diag *diag);
+/* Clocks alone: from now on it ticks at this rate, also on CPUs that come online. 0 or -errno: those before it have the new one. */
+MUST_CHECK int cpu_events_set_rate(struct cpu_events *events, uint64_t freq_hz);
 struct cpu_events_total cpu_events_total(const struct cpu_events *events);
 void cpu_events_close(struct cpu_events *events);

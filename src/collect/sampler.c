@@ -325,6 +325,11 @@ void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_
 		     sizeof(*ret_counters) / sizeof(uint64_t));
 }
 
+int sampler_set_rate(struct sampler *sampler, uint64_t freq_hz)
+{
+	return cpu_events_set_rate(&sampler->events, freq_hz);
+}
+
 struct cpu_events_total sampler_events(const struct sampler *sampler)
 {
 	return cpu_events_total(&sampler->events);

@@ -63,6 +63,8 @@ struct sampler_fds sampler_fds(const struct sampler *sampler);
 uint32_t sampler_nr_cpus(const struct sampler *sampler); /* the most CPUs that had an event at one time */
 void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters); /* summed over the CPUs */
 struct cpu_events_total sampler_events(const struct sampler *sampler);
+/* As cpu_events_set_rate. */
+MUST_CHECK int sampler_set_rate(struct sampler *sampler, uint64_t freq_hz);
 /* As cpu_events_follow. */
 MUST_CHECK int sampler_follow_cpus(struct sampler *sampler, const struct cpus *online, struct diag *diag);
 uint64_t sampler_map_bytes(const struct sampler *sampler); /* kernel memory of all maps, without chunks */

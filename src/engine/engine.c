@@ -56,7 +56,7 @@ static int make_tracker(struct engine *engine, const struct engine_options *opti
 		return err;
 	if (!options->no_cache)
 		open_cache(engine);
-	return tracker_use_runtimes(engine->tracker, engine->sampler);
+	return tracker_use_runtimes(engine->tracker, engine->sampler, options->runtimes_off);
 }
 
 static int make_identities(struct engine *engine, const struct environment_names *names)

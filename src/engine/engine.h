@@ -31,6 +31,7 @@ struct engine_options {
 	bool initial_stacks;                 /* report the threads that wait at the start */
 	const struct environment_names *label_names; /* of variables: samples have the labels of their processes; NULL: they have not */
 	bool renews_payloads;         /* the kernel side may forget which stacks it sent, to make room for more */
+	uint32_t runtimes_off;        /* bits 1 << enum sonde_runtime: their frames are not walked */
 };
 
 /* Zeros at first. Measurements use its parts; the engine owns them. */

@@ -72,6 +72,8 @@ struct measurement_type {
 	/* everything sent before the border has arrived: moves its part into the window */
 	int (*close)(struct measurement *measurement, const struct process_table *processes,
 		     struct window *window);
+	/* Between two windows: samples at this rate from now on. 0 or a negative errno. NULL: it has no rate. */
+	int (*set_rate)(struct measurement *measurement, uint64_t freq_hz);
 	size_t (*window_bytes)(const struct measurement *measurement); /* of the open window, besides the recorder's */
 	/* Makes samples of the window's contents. Runs in another thread while the measurement continues, so it must not read what changes
 	 * there. 0 or -ENOMEM. */

@@ -95,6 +95,15 @@ int ticks_open(struct ticks *ticks, const struct measurement_parts *parts, struc
 	return err;
 }
 
+int ticks_set_rate(struct ticks *ticks, struct sampler *sampler, uint64_t freq_hz)
+{
+	int err = ticks->event.is_clock && ticks->options.freq_hz ? sampler_set_rate(sampler, freq_hz) : -EINVAL;
+
+	if (!err)
+		ticks->options.freq_hz = freq_hz;
+	return err;
+}
+
 void ticks_account(const struct ticks *ticks, const struct sampler *sampler, struct account *account)
 {
 	const struct cpu_events_total total = sampler_events(sampler);

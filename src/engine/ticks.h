@@ -19,4 +19,6 @@ struct ticks {
 MUST_CHECK int ticks_init(struct ticks *ticks, const struct measurement_parts *parts, struct sampler_options *sampling, struct diag *diag);
 /* Opens the event, or cpu-clock instead if this machine does not have it. As sampler_open_events. */
 MUST_CHECK int ticks_open(struct ticks *ticks, const struct measurement_parts *parts, struct diag *diag);
+/* Of a clock that has a rate: from now on it is this one. 0 or a negative errno; -EINVAL: it has none. */
+MUST_CHECK int ticks_set_rate(struct ticks *ticks, struct sampler *sampler, uint64_t freq_hz);
 void ticks_account(const struct ticks *ticks, const struct sampler *sampler, struct account *account);

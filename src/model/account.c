@@ -60,7 +60,7 @@ void account_note(struct account *account, const char *fmt, ...)
 	plain_make(note);
 }
 
-static bool has_note(const struct account *account, const char *note)
+bool account_has_note(const struct account *account, const char *note)
 {
 	for (uint32_t i = 0; i < account->nr_notes; i++) {
 		if (!strcmp(account->notes[i], note))
@@ -72,7 +72,7 @@ static bool has_note(const struct account *account, const char *note)
 void account_add_notes(struct account *account, const struct account *more, uint32_t first)
 {
 	for (uint32_t i = first; i < more->nr_notes; i++) {
-		if (!has_note(account, more->notes[i]))
+		if (!account_has_note(account, more->notes[i]))
 			account_note(account, "%s", more->notes[i]);
 	}
 }

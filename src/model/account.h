@@ -107,6 +107,7 @@ void account_counts_add(struct account_counts *counts, const struct account_coun
 struct account_counts account_counts_since(struct account_counts *reported, const struct account_counts *now);
 /* Adds a warning. Control characters and invalid UTF-8 become '?'. */
 __attribute__((format(printf, 2, 3))) void account_note(struct account *account, const char *fmt, ...);
+bool account_has_note(const struct account *account, const char *note);
 /* Adds the notes of `more` from the `first`-th on, those that are not there yet. */
 void account_add_notes(struct account *account, const struct account *more, uint32_t first);
 /* The samples, or waits, that were recorded. */

@@ -276,6 +276,7 @@ static void merge_runtime(struct account *account, const struct account_runtime 
 	account_runtime(account, more->name, more->version, more->nr_processes);
 }
 
+#define RATES_DIFFER "not all windows were sampled at the same rate: a sample of those at a lower one stands for more time"
 #define KEEP_LARGEST(field) account->field = account->field > more->field ? account->field : more->field
 
 void account_merge(struct account *account, const struct account *more)
@@ -284,6 +285,8 @@ void account_merge(struct account *account, const struct account *more)
 		*account = *more;
 		return;
 	}
+	if (account->freq_hz != more->freq_hz && !account_has_note(account, RATES_DIFFER))
+		account_note(account, "%s", RATES_DIFFER);
 	if (more->start_unix_ns < account->start_unix_ns)
 		account->start_unix_ns = more->start_unix_ns;
 	account->duration_ns += more->duration_ns;

@@ -434,6 +434,11 @@ static void account(const struct measurement *measurement, struct account *accou
 	account_waits(const_waiting_of(measurement), account);
 }
 
+static int set_rate_of_wall(struct measurement *measurement, uint64_t freq_hz)
+{
+	return ticks_set_rate(&waiting_of(measurement)->ticks, measurement->parts.engine->sampler, freq_hz);
+}
+
 static void account_wall(const struct measurement *measurement, struct account *account)
 {
 	ticks_account(&const_waiting_of(measurement)->ticks, measurement->parts.engine->sampler, account);
@@ -471,6 +476,7 @@ const struct measurement_type wall_measurement = {
 	.cut = cut,
 	.close = close_window,
 	.window_bytes = window_bytes,
+	.set_rate = set_rate_of_wall,
 	.profile = make_wall,
 	.nr = nr_of_wall,
 	.account = account_wall,

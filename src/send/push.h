@@ -29,6 +29,7 @@ struct push_answer {
 
 struct push_profile {
 	const uint8_t *id;         /* PUSH_ID_BYTES: the same at each attempt */
+	const char *kind;          /* what was measured: "cpu", ... */
 	const void *bytes;         /* in the format of the type */
 	size_t size;
 };

@@ -16,13 +16,14 @@ enum { REQUEST_SERIES = 1 };
 enum { SERIES_LABELS = 1, SERIES_SAMPLES };
 enum { SAMPLE_PROFILE = 1, SAMPLE_ID };
 
+#define DEFAULT_SERIES "process_cpu"
 #define UUID_BYTES 37
 #define MAX_TEXT   4096
 
 int pyroscope_labels_init(struct series_labels *labels, const char *const *texts, uint32_t nr, struct diag *diag)
 {
 	char host[128], session[64];
-	const char *const defaults[] = { "__name__=process_cpu", "service_name=sonde", host, session, NULL };
+	const char *const defaults[] = { "__name__=" DEFAULT_SERIES, "service_name=sonde", host, session, NULL };
 	struct utsname names = { 0 };
 	uint64_t random = 0;
 
@@ -44,13 +45,25 @@ static void format_uuid(const uint8_t id[PUSH_ID_BYTES], char text[UUID_BYTES])
 		at += snprintf(at, 4, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", id[i]);
 }
 
+/* Profiles that are not of CPUs are none of process_cpu. What the user has named stays so: the types of the values differ. */
+static void name_series(struct series_labels *labels, const char *kind)
+{
+	for (uint32_t i = 0; strcmp(kind, "cpu") != 0 && i < labels->nr; i++) {
+		struct series_label *label = &labels->list[i];
+
+		if (!strcmp(label->name, "__name__") && !strcmp(label->value, DEFAULT_SERIES))
+			snprintf(label->value, sizeof(label->value), "process_%s", kind);
+	}
+}
+
 static int pack(const void *settings, const struct push_profile *profile, struct buffer *body)
 {
-	const struct series_labels *labels = settings;
+	struct series_labels labels = *(const struct series_labels *)settings;
 	size_t series = protobuf_open(body, REQUEST_SERIES), sample;
 	char id[UUID_BYTES];
 
-	series_labels_write(labels, SERIES_LABELS, body);
+	name_series(&labels, profile->kind);
+	series_labels_write(&labels, SERIES_LABELS, body);
 	format_uuid(profile->id, id);
 	sample = protobuf_open(body, SERIES_SAMPLES);
 	protobuf_bytes(body, SAMPLE_PROFILE, profile->bytes, profile->size); /* gzipped by itself */

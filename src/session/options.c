@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/sized.h"
 #include "session/modes.h"
+#include "session/runtime_list.h"
 #include "session/session.h"
 #include "session/target_filter.h"
 #include "track/account_common.h"
@@ -150,6 +151,8 @@ int session_take_options(struct sonde_session *session, const struct sonde_sessi
 		err = check_mode(session);
 	if (!err)
 		err = check_storage(session);
+	if (!err)
+		err = runtime_list_parse(session->options.runtimes, &session->diag, &session->runtimes_off);
 	if (!err)
 		err = check_targets(session);
 	if (err)

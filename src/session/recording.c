@@ -56,7 +56,8 @@ int session_load_engine(struct sonde_session *session)
 						.timestamps = o->timestamps,
 						.label_names = o->process_labels ? &session->label_names : NULL,
 						.initial_stacks = session->measurement->needs_initial_stacks,
-						.renews_payloads = session->renews_payloads };
+						.renews_payloads = session->renews_payloads,
+						.runtimes_off = session->runtimes_off };
 	int err;
 
 	fill_targets(session);

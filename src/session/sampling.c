@@ -21,6 +21,11 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	return ticks_open(&((struct sampling *)measurement)->ticks, &measurement->parts, diag);
 }
 
+static int set_rate(struct measurement *measurement, uint64_t freq_hz)
+{
+	return ticks_set_rate(&((struct sampling *)measurement)->ticks, measurement->parts.engine->sampler, freq_hz);
+}
+
 static void account(const struct measurement *measurement, struct account *account)
 {
 	ticks_account(&((const struct sampling *)measurement)->ticks, measurement->parts.engine->sampler, account);
@@ -30,6 +35,7 @@ const struct measurement_type sampling_measurement = {
 	.bytes = sizeof(struct sampling),
 	.init = init,
 	.load = load,
+	.set_rate = set_rate,
 	.profile = measurement_add_samples,
 	.nr = measurement_nr_samples,
 	.account = account,

@@ -77,6 +77,7 @@ static void forget_borrowed(struct sonde_session_options *options)
 	options->comm = options->cgroup = options->vmlinux = options->command_line = NULL;
 	options->command = NULL;
 	options->environment = NULL;
+	options->runtimes = NULL;
 }
 
 int sonde_session_new(const struct sonde_session_options *options, struct sonde_session **ret_session)
@@ -144,6 +145,14 @@ void sonde_session_stop(struct sonde_session *session)
 	if (__atomic_fetch_add(&session->nr_stops, 1, __ATOMIC_RELAXED))
 		__atomic_compare_exchange_n(&session->haste_ns, &never, clock_ns() + HASTE_NS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	stop_fd_set(session->stop_fd);
+}
+
+int sonde_session_set_rate(struct sonde_session *session, uint64_t freq_hz)
+{
+	if (!session || !session->measurement || !session->measurement->type->set_rate || !session->naming || !freq_hz)
+		return -EINVAL;
+	session->next_freq_hz = freq_hz;
+	return 0;
 }
 
 static int wait_on(struct sonde_session *session, int fd)

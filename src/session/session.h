@@ -35,6 +35,7 @@ struct sonde_session {
 	struct diag diag;
 	int exit_code;
 	bool renews_payloads;                   /* as in the engine */
+	uint32_t runtimes_off;                  /* as in the engine */
 	bool is_ready;                        /* everything is set up, nothing sampled yet */
 	uint64_t cost_user_ns, cost_system_ns; /* of threads in the library's functions; while one is inside: minus its time at entry */
 	uint64_t new_ns, start_ns, end_ns;    /* CLOCK_MONOTONIC; end_ns: the latest end */
@@ -59,6 +60,7 @@ struct sonde_session {
 	uint64_t border_ns;                   /* when it ends; 0: not set yet */
 	uint64_t interval_ns;                 /* when the interval ends; UINT64_MAX: no intervals */
 	uint32_t nr_windows;                  /* closed so far */
+	uint64_t next_freq_hz;                /* of the next window; 0: as it is */
 	struct naming_thread *naming;         /* NULL: no windows, or a single one, resolved at the end of the recording */
 	struct profile *profile;              /* of the last finished window; NULL: none yet */
 	struct window_totals totals;

@@ -128,6 +128,15 @@ static void set_border(struct sonde_session *session, uint64_t border_ns)
 	stack_recorder_set_border(session->engine.recorder, session->border_ns);
 }
 
+static void change_rate(struct sonde_session *session)
+{
+	int err = session->next_freq_hz ? session->measurement->type->set_rate(session->measurement, session->next_freq_hz) : 0;
+
+	if (err)
+		account_note(&session->account, "the rate of sampling cannot be changed: %s", strerror(-err));
+	session->next_freq_hz = 0;
+}
+
 static int end_window(struct sonde_session *session)
 {
 	uint64_t border_ns = session->border_ns;
@@ -142,6 +151,8 @@ static int end_window(struct sonde_session *session)
 	if (!err)
 		err = session_close_window(session, border_ns, &window);
 	session->border_ns = 0;
+	if (!err)
+		change_rate(session);
 	if (!err)
 		naming_thread_give(session->naming, window);
 	return err;

@@ -12,6 +12,7 @@
 
 #include "store/sqlite_api.h"
 
+#define MEMORY	"file:/sonde-store?vfs=memdb" /* the slash: shared by the handles of this process */
 #define BUSY_MS 5000 /* another handle's transaction is one window long */
 
 struct store {
@@ -145,7 +146,7 @@ static int check(struct store *store, struct diag *diag)
 	return 0;
 }
 
-/* A reader without write permission cannot make the log's index. Without a log there is nothing to index. */
+/* A reader without write permission cannot make the log's index. Without a log there is nothing to index. `path` NULL: in memory. */
 static int open_db(struct store *store, const char *path, enum store_mode mode)
 {
 	static const int flags[] = { [STORE_OWN] = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
@@ -154,6 +155,8 @@ static int open_db(struct store *store, const char *path, enum store_mode mode)
 	CLEANUP(freep) char *log = NULL, *uri = NULL;
 	CLEANUP(closep) int fd = -1;
 
+	if (!path)
+		return store->sqlite.open_v2(MEMORY, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, NULL);
 	if (mode == STORE_OWN) /* SQLite makes it readable for all, and its log like it */
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (asprintf(&log, "%s-wal", path) < 0 || asprintf(&uri, "file:%s?immutable=1", path) < 0)
@@ -175,7 +178,7 @@ static int connect_db(struct store *store, const char *path, enum store_mode mod
 	if (!err && mode != STORE_READ)
 		err = run(store, "PRAGMA synchronous=NORMAL", diag);
 	if (!err && mode == STORE_OWN)
-		err = run(store, "PRAGMA journal_mode=WAL; PRAGMA journal_size_limit=4194304", diag);
+		err = run(store, path ? "PRAGMA journal_mode=WAL; PRAGMA journal_size_limit=4194304" : "PRAGMA journal_mode=MEMORY", diag);
 	if (!err && mode == STORE_OWN)
 		err = check(store, diag);
 	return err || mode != STORE_OWN ? err : run(store, schema, diag);
@@ -205,11 +208,20 @@ void store_close(struct store *store)
 	free(store);
 }
 
+/* The owner's check, which others' directories do not pass, and its lock. */
+static int take_directory(struct store *store, const char *directory, struct diag *diag)
+{
+	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
+		return diag_errno(diag, errno, "create %s: %s", directory, strerror(errno));
+	return check_owner(directory, diag) ?: lock(store, directory, diag);
+}
+
 int store_open(const char *directory, enum store_mode mode, struct diag *diag, char **ret_aside, struct store **ret_store)
 {
 	CLEANUP(store_closep) struct store *store = calloc(1, sizeof(*store));
 	CLEANUP(freep) char *path = NULL, *aside = NULL;
 	struct diag first = { 0 };
+	bool in_memory = store_is_in_memory(directory);
 	int err = 0;
 
 	if (!store)
@@ -218,15 +230,13 @@ int store_open(const char *directory, enum store_mode mode, struct diag *diag, c
 	err = sqlite_api_load(&store->sqlite, diag);
 	if (err)
 		return err;
-	if (asprintf(&path, "%s/profiles.db", directory) < 0)
+	if (!in_memory && asprintf(&path, "%s/profiles.db", directory) < 0)
 		return -ENOMEM;
-	if (mode == STORE_OWN && mkdir(directory, 0700) < 0 && errno != EEXIST)
-		return diag_errno(diag, errno, "create %s: %s", directory, strerror(errno));
-	err = mode == STORE_OWN ? check_owner(directory, diag) ?: lock(store, directory, diag) : 0;
+	err = mode == STORE_OWN && !in_memory ? take_directory(store, directory, diag) : 0;
 	if (err)
 		return err;
 	err = connect_db(store, path, mode, &first);
-	if (err == -EUCLEAN && mode == STORE_OWN) {
+	if (err == -EUCLEAN && mode == STORE_OWN && path) {
 		store->sqlite.close(MOVE(store->db));
 		err = move_aside(path, diag, &aside);
 		err = err ? err : connect_db(store, path, mode, diag);
@@ -306,29 +316,52 @@ static int run_with_id(struct store *store, const char *sql, sqlite3_int64 id, s
 	return step(store, &statement, diag);
 }
 
-int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag, uint64_t *ret_nr)
+static int count_unsent(struct store *store, sqlite3_int64 cut, struct diag *diag, uint64_t *ret_nr)
 {
+	CLEANUP(statement_done) struct statement statement = { 0 };
+	int err = prepare(store, "SELECT coalesce(sum((SELECT count(*) FROM window WHERE id <= ? AND id > delivered)), 0) FROM destination",
+			  diag, &statement);
+
+	if (err)
+		return err;
+	store->sqlite.bind_int64(statement.handle, 1, cut);
+	err = step(store, &statement, diag);
+	if (err < 0)
+		return err;
+	*ret_nr = (uint64_t)store->sqlite.column_int64(statement.handle, 0);
+	return 0;
+}
+
+int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, struct diag *diag, struct store_evicted *ret_evicted)
+{
+	struct store_evicted evicted = { 0 };
 	sqlite3_int64 cut = 0;
-	uint64_t nr = 0;
 	int err = run(store, "BEGIN IMMEDIATE", diag);
 
 	if (err)
 		return err;
 	err = find_cut(store, oldest_ns, max_bytes, diag, &cut);
 	if (!err)
+		err = count_unsent(store, cut, diag, &evicted.nr_unsent);
+	if (!err)
 		err = run_with_id(store, "UPDATE destination SET evicted = evicted +"
 			" (SELECT count(*) FROM window WHERE id <= ? AND id > delivered)", cut, diag);
 	if (!err)
 		err = run_with_id(store, "DELETE FROM window WHERE id <= ?", cut, diag);
 	if (!err)
-		nr = (uint64_t)store->sqlite.changes(store->db);
+		evicted.nr = (uint64_t)store->sqlite.changes(store->db);
 	if (!err)
 		err = run(store, "COMMIT", diag);
-	if (!err && ret_nr)
-		*ret_nr = nr;
+	if (!err)
+		*ret_evicted = evicted;
 	if (err)
 		store->sqlite.exec(store->db, "ROLLBACK", NULL, NULL, NULL); /* fails where SQLite has rolled back by itself */
 	return err;
+}
+
+int store_forget_delivered(struct store *store, struct diag *diag)
+{
+	return run(store, "DELETE FROM window WHERE id <= (SELECT min(delivered) FROM destination)", diag);
 }
 
 int store_size(struct store *store, struct diag *diag, uint64_t *ret_nr, uint64_t *ret_bytes)
@@ -394,17 +427,45 @@ static int take_row(struct store *store, const struct statement *statement, stru
 	return 1;
 }
 
-int store_next(struct store *store, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag, struct store_row *ret_row)
+static bool is_type(const char *text)
+{
+	size_t size = text ? strspn(text, "abcdefghijklmnopqrstuvwxyz") : 0;
+
+	return size && !text[size] && size < STORE_TYPE_BYTES;
+}
+
+int store_types(struct store *store, uint64_t from_ns, uint64_t to_ns, struct diag *diag, char ret_types[STORE_MAX_TYPES][STORE_TYPE_BYTES])
 {
 	CLEANUP(statement_done) struct statement statement = { 0 };
-	int err = prepare(store, "SELECT " ROW_COLUMNS " FROM window WHERE id > ? AND end_ns > ? AND start_ns < ? ORDER BY id LIMIT 1",
-			  diag, &statement);
+	int nr = 0, err = prepare(store, "SELECT type FROM window WHERE end_ns > ? AND start_ns < ? GROUP BY type ORDER BY min(id)", diag,
+				  &statement);
+
+	if (err)
+		return err;
+	store->sqlite.bind_int64(statement.handle, 1, clamp(from_ns));
+	store->sqlite.bind_int64(statement.handle, 2, clamp(to_ns));
+	while (nr < STORE_MAX_TYPES && (err = step(store, &statement, diag)) > 0) {
+		const char *type = (const char *)store->sqlite.column_text(statement.handle, 0);
+
+		if (is_type(type))
+			snprintf(ret_types[nr++], STORE_TYPE_BYTES, "%s", type);
+	}
+	return err < 0 ? err : nr;
+}
+
+int store_next(struct store *store, const char *type, uint64_t after_id, uint64_t from_ns, uint64_t to_ns, struct diag *diag,
+	       struct store_row *ret_row)
+{
+	CLEANUP(statement_done) struct statement statement = { 0 };
+	int err = prepare(store, "SELECT " ROW_COLUMNS " FROM window WHERE id > ? AND end_ns > ? AND start_ns < ? AND type = ?"
+		" ORDER BY id LIMIT 1", diag, &statement);
 
 	if (err)
 		return err;
 	store->sqlite.bind_int64(statement.handle, 1, clamp(after_id));
 	store->sqlite.bind_int64(statement.handle, 2, clamp(from_ns));
 	store->sqlite.bind_int64(statement.handle, 3, clamp(to_ns));
+	store->sqlite.bind_text(statement.handle, 4, type, -1, SQLITE_STATIC);
 	return take_row(store, &statement, diag, ret_row);
 }
 

@@ -71,6 +71,15 @@ static int parse_time(const char *text, size_t size, uint64_t now_ns, uint64_t *
 			  size < MAX_TIME_BYTES ? (int)size : MAX_TIME_BYTES, text);
 }
 
+/* `comma`: where it is, or the end. */
+static int parse_type(const char *comma, struct store_path *path, struct diag *diag)
+{
+	if (*comma && (!comma[1] || strlen(comma + 1) >= sizeof(path->type)))
+		return diag_errno(diag, EINVAL, "'%.40s' is no type of profiles: cpu, offcpu, wall, as in @-1h,offcpu", comma + 1);
+	snprintf(path->type, sizeof(path->type), "%s", *comma ? comma + 1 : "");
+	return 0;
+}
+
 static bool is_store(const char *directory)
 {
 	char path[PATH_MAX];
@@ -81,7 +90,7 @@ static bool is_store(const char *directory)
 
 int store_path_parse(const char *path, struct store_path *ret_path, struct diag *diag)
 {
-	const char *at = strrchr(path, '@'), *end = at ? at : path + strlen(path), *dots;
+	const char *at = strrchr(path, '@'), *end = at ? at : path + strlen(path), *dots, *comma;
 	uint64_t now_ns = clock_ns() + clock_unix_offset_ns();
 	int err;
 
@@ -93,11 +102,12 @@ int store_path_parse(const char *path, struct store_path *ret_path, struct diag 
 		return 0;
 	if (!at)
 		return 1;
+	comma = at + 1 + strcspn(at + 1, ",");
 	dots = strstr(at + 1, "..");
-	end = dots ? dots : at + 1 + strlen(at + 1);
-	err = parse_time(at + 1, (size_t)(end - at - 1), now_ns, &ret_path->from_ns, diag);
-	if (!err && dots)
-		err = parse_time(dots + 2, strlen(dots + 2), now_ns, &ret_path->to_ns, diag);
+	end = dots && dots < comma ? dots : comma;
+	err = parse_type(comma, ret_path, diag) ?: parse_time(at + 1, (size_t)(end - at - 1), now_ns, &ret_path->from_ns, diag);
+	if (!err && end < comma)
+		err = parse_time(end + 2, (size_t)(comma - end - 2), now_ns, &ret_path->to_ns, diag);
 	if (!err && ret_path->from_ns >= ret_path->to_ns)
 		err = diag_errno(diag, EINVAL, "the time in '%.200s' ends before it begins", path);
 	return err ? err : 1;

@@ -62,6 +62,7 @@ struct runtime_loader {
 	struct kept_file *files;      /* by object */
 	uint32_t nr_files;
 	uint32_t serial;              /* of the last entry passed to the kernel side */
+	uint32_t off;                 /* bits: runtimes of which no notice is taken */
 	uint32_t wanted;              /* bits: programs that are not loaded yet */
 	struct kept_process **kept;   /* those that run an interpreter */
 	uint32_t nr_kept, capacity;
@@ -85,6 +86,11 @@ struct runtime_loader *runtime_loader_new(struct sampler *sampler, struct parser
 void runtime_loader_use_cache(struct runtime_loader *loader, struct table_cache *cache)
 {
 	loader->cache = cache;
+}
+
+void runtime_loader_switch_off(struct runtime_loader *loader, uint32_t off)
+{
+	loader->off = off;
 }
 
 void runtime_loader_free(struct runtime_loader *loader)
@@ -135,11 +141,12 @@ static int take_images(struct runtime_loader *loader, struct kept_file *file, co
 	if (!file->images)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < runtimes->nr_images; i++) {
-		file->images[i].image = runtimes->images[i];
+		if (loader->off >> runtimes->images[i].runtime & 1)
+			continue;
+		file->images[file->nr_images++].image = runtimes->images[i];
 		if (!runtimes->images[i].is_supported)
 			note_unsupported(loader, &runtimes->images[i], path);
 	}
-	file->nr_images = runtimes->nr_images;
 	return 0;
 }
 

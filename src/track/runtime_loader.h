@@ -24,6 +24,8 @@ struct runtime_loader *runtime_loader_new(struct sampler *sampler, struct parser
 void runtime_loader_free(struct runtime_loader *loader); /* takes NULL */
 /* Records in the cache which interpreters processes run. Does not own the cache. */
 void runtime_loader_use_cache(struct runtime_loader *loader, struct table_cache *cache);
+/* Takes no notice of these: bits 1 << enum sonde_runtime. Call it before the first file is examined. */
+void runtime_loader_switch_off(struct runtime_loader *loader, uint32_t off);
 /* Examines a file, once. 0 or -ENOMEM; -EINPROGRESS: call again later. */
 MUST_CHECK int runtime_loader_meet(struct runtime_loader *loader, uint32_t object);
 /* A process will run this file: its programs are loaded by the next runtime_loader_load. */

@@ -120,12 +120,14 @@ void tracker_use_cache(struct tracker *tracker, struct table_cache *cache)
 	table_loader_use_cache(tracker->loader, cache);
 }
 
-int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler)
+int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler, uint32_t off)
 {
 	tracker->runtimes = runtime_loader_new(sampler, tracker->parser, tracker->proxy, tracker->processes, tracker->account);
-	if (tracker->runtimes)
-		runtime_loader_use_cache(tracker->runtimes, tracker->cache);
-	return tracker->runtimes ? 0 : -ENOMEM;
+	if (!tracker->runtimes)
+		return -ENOMEM;
+	runtime_loader_use_cache(tracker->runtimes, tracker->cache);
+	runtime_loader_switch_off(tracker->runtimes, off);
+	return 0;
 }
 
 void tracker_use_identities(struct tracker *tracker, struct identities *identities)

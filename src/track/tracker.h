@@ -27,9 +27,9 @@ MUST_CHECK int tracker_follow_cpus(struct tracker *tracker, const struct cpus *o
 void tracker_free(struct tracker *tracker);
 /* Looks for unwind tables on disk before it builds them, and stores them there. Takes over the cache. */
 void tracker_use_cache(struct tracker *tracker, struct table_cache *cache);
-/* From now on the tracker also detects interpreters and describes them to the kernel side. Borrows `sampler` for its life. Call after
- * tracker_use_cache, if that is used, and before tracker_scan. 0 or -ENOMEM. */
-MUST_CHECK int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler);
+/* From now on the tracker also detects interpreters and describes them to the kernel side, but for those whose bit 1 << enum sonde_runtime
+ * is in `off`. Borrows `sampler` for its life. Call after tracker_use_cache, if that is used, and before tracker_scan. 0 or -ENOMEM. */
+MUST_CHECK int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler, uint32_t off);
 /* From now on they are informed of forks, execs and exits. Borrows them for the tracker's life. */
 void tracker_use_identities(struct tracker *tracker, struct identities *identities);
 struct runtime_loader *tracker_runtimes(const struct tracker *tracker); /* borrowed */

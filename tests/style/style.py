@@ -113,7 +113,7 @@ LIBRARIES = { # who may include what of other libraries; headers that are not li
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"(seccomp|linux/seccomp)\.h": {"worker"},
 	r"capstone/.*": {"symbolize"},
-	r"linux/bpf\.h": {"compat", "lib", "heap", "bpf", "doctor"},
+	r"linux/bpf\.h": {"compat", "lib", "heap", "bpf", "doctor", "agent"}, # agent has the kernel count what its programs take
 }
 
 

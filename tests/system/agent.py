@@ -185,8 +185,9 @@ def a_corrupt_store():
 	with agent(folder, 3) as running:
 		running.finish()
 	path = os.path.join(folder, "profiles.db")
-	size = os.path.getsize(path)
-	for at, nr in (0, 100), (size // 2, size // 2), (4096, 4096):
+	for at, nr in (0, 100), (None, None), (4096, 4096):
+		half = os.path.getsize(path) // 2 # of this one: each is another, and as long as its windows
+		at, nr = half if at is None else at, half if nr is None else nr
 		with open(path, "r+b") as file:
 			file.seek(at)
 			file.write(os.urandom(nr))
@@ -283,9 +284,9 @@ def settings():
 
 	with open(path, "w", encoding="ascii") as file:
 		file.write("# a comment\nstore-max-age: 3d\nfrequency: 97\nstore: \"/tmp/it's\"\n")
-	check_equal(printed(), {"frequency": "19", "window": "10", "store": "'/var/lib/sonde'", "store-max-age": "'7d'", "store-max-bytes": str(1 << 30)}, "defaults")
+	check_equal(printed(), {"measure": "'cpu'", "frequency": "19", "window": "10", "store": "'/var/lib/sonde'", "store-max-age": "'7d'", "store-max-bytes": str(1 << 30)}, "defaults")
 	got = printed("--config", path, "--window", 3, SONDE_FREQUENCY="49", SONDE_WINDOW="7", SONDE_STORE_MAX_BYTES="5M")
-	check_equal(got, {"frequency": "49", "window": "3", "store": "'/tmp/it''s'", "store-max-age": "'3d'", "store-max-bytes": str(5 << 20)}, "all of them")
+	check_equal(got, {"measure": "'cpu'", "frequency": "49", "window": "3", "store": "'/tmp/it''s'", "store-max-age": "'3d'", "store-max-bytes": str(5 << 20)}, "all of them")
 	with open(path, "w", encoding="ascii") as file:
 		file.writelines("%s: %s\n" % line for line in got.items())
 	check_equal(printed("--config", path), got, "what was printed, read again")

@@ -56,7 +56,7 @@ class Agent(Background):
 
 
 def parse(text):
-	"""{name with labels: number} of Prometheus' text format; each family has its help, its type, and its samples together."""
+	"""{name with labels, but for type="cpu": number} of Prometheus' text format; each family has its help, its type, and its samples together."""
 	numbers, types, helps, family = {}, {}, set(), None
 	check(text.endswith("\n"), "no newline at the end")
 	for line in text.splitlines():
@@ -69,10 +69,11 @@ def parse(text):
 			check(name == family and kind in ("counter", "gauge") and (kind == "counter") == name.endswith("_total"), line)
 			types[name] = kind
 		else:
-			match = re.fullmatch(r'(sonde_[a-z0-9_]+)((?:\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"\})?) (\d+(?:\.\d+)?)', line)
+			match = re.fullmatch(r'(sonde_[a-z0-9_]+)((?:\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")?\})?) (\d+(?:\.\d+)?)', line)
 			check(match and match.group(1) == family and family in types, lambda: "line %r after %s" % (line, family)) # pylint: disable=cell-var-from-loop
-			check(match.group(1) + match.group(2) not in numbers, line)
-			numbers[match.group(1) + match.group(2)] = float(match.group(3))
+			name = match.group(1) + match.group(2).replace('{type="cpu"}', "").replace('type="cpu",', "")
+			check(name not in numbers, line)
+			numbers[name] = float(match.group(3))
 	check_equal(helps, set(types), "families with help and with type")
 	return numbers
 

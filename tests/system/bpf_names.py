@@ -2,33 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bpftool shows of sonde's BPF programs and maps: each name says whose it is, and which."""
 import collections
-import json
 import os
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, bpf_ids, build, check, check_equal, find_tool, fresh_folder, need_bpf, run, run_tests, test # noqa: E402
+from harness import Background, bpf_names, build, check, check_equal, fresh_folder, need_bpf, run_tests, test # noqa: E402
 
 SPIN = "import time\nwhile True:\n\tbytes(4000)\n\tsum(range(4000))\n\ttime.sleep(0.0001)"
 LIBBPF = {"__bpf_usdt_specs", "__bpf_usdt_ip_to_spec_id"} # libbpf finds them by these names
 MANY = {"sonde_chunk"} # the unwind tables' pieces
 PER_TRIGGER = {"sonde_rt_progs", "sonde_python", "sonde_py.rodata", "sonde_copied"} # a tick and a tracepoint each have a runtime's program, of other types
-
-
-def bpftool(kind):
-	"""Returns id -> name."""
-	result = run([find_tool("bpftool") or "/usr/sbin/bpftool", "-j", kind, "show"])
-	check_equal(result.code, 0, str(result))
-	return {str(entry["id"]): entry.get("name", "") for entry in json.loads(result.out)}
-
-
-def names(pid, kind):
-	"""The names of the programs ("prog") or maps ("map") that a process holds."""
-	ids = bpf_ids(pid, kind)
-	shown = bpftool(kind)
-	return [shown[number] for number in ids if number in shown]
 
 
 def is_ours(name):
@@ -45,11 +30,11 @@ def check_names(kind, found, many):
 def look(pid, wanted, many):
 	"""Checks the names: MANY and `many` may occur several times. Waits until `wanted` is among those of the programs."""
 	end = time.monotonic() + 20
-	while wanted not in names(pid, "prog") and time.monotonic() < end:
+	while wanted not in bpf_names(pid, "prog") and time.monotonic() < end:
 		time.sleep(0.2)
 	time.sleep(0.5) # what libbpf and sonde only try is gone by then
 	for kind in ("prog", "map"):
-		found = names(pid, kind)
+		found = bpf_names(pid, kind)
 		print("# %s: %s" % (kind, " ".join(sorted(set(found)))))
 		check(kind == "map" or wanted in found, lambda: "no program %s, but %s" % (wanted, found)) # pylint: disable=cell-var-from-loop
 		check_names(kind, found, many)

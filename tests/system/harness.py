@@ -240,6 +240,15 @@ def bpf_ids(pid, kind):
 	return ids
 
 
+def bpf_names(pid, kind):
+	"""The names of the programs ("prog") or maps ("map") that a process holds, by bpftool."""
+	ids = bpf_ids(pid, kind)
+	result = run([find_tool("bpftool") or "/usr/sbin/bpftool", "-j", kind, "show"])
+	check_equal(result.code, 0, str(result))
+	shown = {str(entry["id"]): entry.get("name", "") for entry in json.loads(result.out)}
+	return [shown[number] for number in ids if number in shown]
+
+
 # --- workloads -----------------------------------------------------------------------------------------------------------------
 
 def is_older(target, sources):

@@ -119,6 +119,11 @@ int sonde_session_run(struct sonde_session *session)
 	return 0;
 }
 
+int sonde_session_set_rate(struct sonde_session *session, uint64_t freq_hz)
+{
+	return -EINVAL;
+}
+
 void sonde_session_stop(struct sonde_session *session)
 {
 	if (write(session->stop_fds[1], "", 1) < 0)

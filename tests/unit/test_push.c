@@ -388,7 +388,7 @@ static void lines_of_clickhouse(void **state)
 				    "\"duration_ns\":5}}\n{\"record\":\"sample\",\"pid\":1}\nnonsense\n{\"record\":\"sample\"}",
 			  want[] = WINDOW ",\"record\":\"sample\",\"pid\":1}\n" WINDOW ",\"record\":\"sample\"}\n";
 	static const char *const bad[] = { "", "{", "{\"account\":{}}\n{}", "[]" };
-	struct push_profile profile = { .bytes = lines, .size = sizeof(lines) - 1 };
+	struct push_profile profile = { .kind = "cpu", .bytes = lines, .size = sizeof(lines) - 1 };
 	struct buffer body = BUFFER_INIT(65536);
 	char text[1024];
 

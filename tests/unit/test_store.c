@@ -49,9 +49,8 @@ static struct store *open_store(struct place *place, enum store_mode mode)
 	return store;
 }
 
-static void add(struct store *store, uint64_t second)
+static void add_of(struct store *store, uint64_t second, char *type)
 {
-	char type[] = "cpu";
 	uint8_t body[100];
 	struct store_row row = { .start_ns = second, .end_ns = second + 1, .body = body, .body_bytes = sizeof(body), .type = type };
 
@@ -60,6 +59,38 @@ static void add(struct store *store, uint64_t second)
 	body[99] = (uint8_t)second;
 	memset(row.profile_id, (int)second, sizeof(row.profile_id));
 	assert_int_equal(store_add(store, &row, NULL), 0);
+}
+
+static void add(struct store *store, uint64_t second)
+{
+	char type[] = "cpu";
+
+	add_of(store, second, type);
+}
+
+static void types_are_apart(void **state)
+{
+	struct store *store = open_store(*state, STORE_OWN);
+	char names[][32] = { "offcpu", "cpu", "offcpu", "cpu", "WALL\x1b[2J", "wall", "" }, types[STORE_MAX_TYPES][STORE_TYPE_BYTES];
+	struct store_row row = { 0 };
+	uint64_t after = 0;
+
+	for (uint64_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		add_of(store, i + 10, names[i]);
+	assert_int_equal(store_types(store, 0, UINT64_MAX, NULL, types), 3);
+	assert_string_equal(types[0], "offcpu");
+	assert_string_equal(types[1], "cpu");
+	assert_string_equal(types[2], "wall");
+	assert_int_equal(store_types(store, 11, 12, NULL, types), 1);
+	assert_string_equal(types[0], "cpu");
+	for (uint64_t second = 10; second <= 12; second += 2) {
+		assert_int_equal(store_next(store, "offcpu", after, 0, UINT64_MAX, NULL, &row), 1);
+		assert_int_equal(row.start_ns, second);
+		after = row.id;
+		store_row_done(&row);
+	}
+	assert_int_equal(store_next(store, "offcpu", after, 0, UINT64_MAX, NULL, &row), 0);
+	store_close(store);
 }
 
 static void rows_come_back_in_their_order(void **state)
@@ -72,13 +103,13 @@ static void rows_come_back_in_their_order(void **state)
 	reader = open_store(*state, STORE_READ);
 	for (uint64_t second = 13, after = 0; second < 16; second++, after = row.id) {
 		store_row_done(&(struct store_row){ .body = row.body, .type = row.type });
-		assert_int_equal(store_next(reader, after, 13, 16, NULL, &row), 1);
+		assert_int_equal(store_next(reader, "cpu", after, 13, 16, NULL, &row), 1);
 		assert_int_equal(row.start_ns, second);
 		assert_int_equal(row.profile_id[15], second);
 		assert_int_equal(((uint8_t *)row.body)[99], second);
 		assert_string_equal(row.type, "cpu");
 	}
-	assert_int_equal(store_next(reader, row.id, 13, 16, NULL, &(struct store_row){ 0 }), 0);
+	assert_int_equal(store_next(reader, "cpu", row.id, 13, 16, NULL, &(struct store_row){ 0 }), 0);
 	store_row_done(&row);
 	store_close(reader);
 	store_close(store);
@@ -88,7 +119,8 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 {
 	struct store *store = open_store(*state, STORE_OWN), *sender = open_store(*state, STORE_DELIVER);
 	struct store_row row = { 0 };
-	uint64_t nr = 0, evicted = 0, bytes = 0;
+	struct store_evicted evicted = { 0 };
+	uint64_t nr = 0, bytes = 0;
 
 	for (uint64_t second = 1; second <= 10; second++)
 		add(store, second);
@@ -97,7 +129,8 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 	assert_int_equal(store_mark_delivered(sender, "a", row.id + 1, NULL), 0);
 	store_row_done(&row);
 	assert_int_equal(store_evict(store, 0, 720, NULL, &evicted), 0); /* six bodies of 100 bytes fit, each with its frame of zstd */
-	assert_int_equal(evicted, 4);
+	assert_int_equal(evicted.nr, 4);
+	assert_int_equal(evicted.nr_unsent, 2);
 	assert_int_equal(store_size(sender, NULL, &nr, &bytes), 0);
 	assert_int_equal(nr, 6);
 	assert_in_range(bytes, 600, 720);
@@ -106,11 +139,44 @@ static void what_is_evicted_undelivered_is_counted(void **state)
 	assert_int_equal(store_next_undelivered(sender, "a", NULL, &row), 1);
 	assert_int_equal(row.start_ns, 5);
 	store_row_done(&row);
-	assert_int_equal(store_evict(store, 9, UINT64_MAX, NULL, NULL), 0); /* the last that ended before is 7 */
-	assert_int_equal(store_next(store, 0, 0, UINT64_MAX, NULL, &row), 1);
+	assert_int_equal(store_evict(store, 9, UINT64_MAX, NULL, &evicted), 0); /* the last that ended before is 7 */
+	assert_int_equal(store_next(store, "cpu", 0, 0, UINT64_MAX, NULL, &row), 1);
 	assert_int_equal(row.start_ns, 8);
 	store_row_done(&row);
 	store_close(sender);
+	store_close(store);
+}
+
+/* Its handles see each other's rows, and the last one that is closed takes them along. */
+static void in_memory(void **state)
+{
+	struct place place = { .directory = STORE_IN_MEMORY };
+	struct store *store = open_store(&place, STORE_OWN);
+	struct store *first = open_store(&place, STORE_DELIVER), *second = open_store(&place, STORE_DELIVER);
+	struct store_row row = { 0 };
+	struct store_evicted evicted;
+	uint64_t nr = 0, bytes = 0;
+
+	for (uint64_t second_ns = 1; second_ns <= 10; second_ns++)
+		add(store, second_ns);
+	assert_int_equal(store_forget_delivered(store, NULL), 0); /* nobody has received anything */
+	assert_int_equal(store_mark_delivered(first, "a", 4, NULL), 0);
+	assert_int_equal(store_mark_delivered(second, "b", 3, NULL), 0);
+	assert_int_equal(store_forget_delivered(store, NULL), 0);
+	assert_int_equal(store_size(second, NULL, &nr, &bytes), 0);
+	assert_int_equal(nr, 7);
+	assert_int_equal(store_evict(store, 0, 720, NULL, &evicted), 0); /* six fit */
+	assert_int_equal(evicted.nr, 1);
+	assert_int_equal(evicted.nr_unsent, 1); /* by the second alone */
+	assert_int_equal(store_next_undelivered(second, "b", NULL, &row), 1);
+	assert_int_equal(row.start_ns, 5);
+	store_row_done(&row);
+	store_close(first);
+	store_close(second);
+	store_close(store);
+	store = open_store(&place, STORE_OWN);
+	assert_int_equal(store_size(store, NULL, &nr, &bytes), 0);
+	assert_int_equal(nr, 0);
 	store_close(store);
 }
 
@@ -153,7 +219,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rows_come_back_in_their_order, make, drop),
+		cmocka_unit_test_setup_teardown(types_are_apart, make, drop),
 		cmocka_unit_test_setup_teardown(what_is_evicted_undelivered_is_counted, make, drop),
+		cmocka_unit_test(in_memory),
 		cmocka_unit_test_setup_teardown(a_second_owner_is_refused_by_name, make, drop),
 		cmocka_unit_test_setup_teardown(a_corrupt_store_is_moved_aside, make, drop),
 	};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent_cost: what the agent costs: this process, the processes that work for it, and its BPF programs. Any thread. */
+#pragma once
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+struct agent_cost {
+	uint64_t cpu_ns;    /* of all its processes, those that have ended included */
+	uint64_t rss_bytes; /* of those that live; what they share counts in each */
+	uint64_t bpf_ns;    /* of its programs, while the kernel counts it */
+};
+
+struct agent_cost_reader;
+MUST_CHECK int agent_cost_reader_new(struct agent_cost_reader **ret_reader);
+void agent_cost_reader_free(struct agent_cost_reader *reader); /* takes NULL */
+/* Call it before programs are unloaded, too: what they took since the last call is not known afterwards. */
+void agent_cost_read(struct agent_cost_reader *reader, struct agent_cost *ret_cost);
+/* Has the kernel count the run time of BPF programs while *ret_fd is open, which costs about 20 ns for each run. 0 or a negative errno. */
+MUST_CHECK int agent_cost_count_bpf(struct diag *diag, int *ret_fd);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/runtimes_option.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sonde/sonde.h>
+
+const char *runtimes_option_name_at(uint32_t i)
+{
+	return i ? sonde_runtime_name(i - 1) : "none";
+}
+
+static const char *name_at(const void *names, size_t i)
+{
+	return runtimes_option_name_at((uint32_t)i);
+}
+
+static bool is_known(const char *name, bool is_alone)
+{
+	for (uint32_t i = is_alone ? 0 : 1; runtimes_option_name_at(i); i++) {
+		if (!strcmp(name, runtimes_option_name_at(i)))
+			return true;
+	}
+	return false;
+}
+
+int runtimes_option_check(const char *list, struct diag *diag)
+{
+	const char *nearest;
+	char name[40];
+
+	for (const char *at = list; at; at = *at ? at + 1 : NULL) {
+		size_t size = strcspn(at, ",");
+
+		snprintf(name, sizeof(name), "%.*s", (int)size, at);
+		at += size;
+		if (is_known(name, at == list + size && !*at))
+			continue;
+		if (!strcmp(name, "none"))
+			return diag_errno(diag, EINVAL, "runtimes: none stands alone");
+		nearest = option_nearest(name, name_at, NULL);
+		return diag_errno(diag, EINVAL, "runtimes: there is no language '%s'%s%s%s", name, nearest ? ": did you mean " : "",
+				  nearest ? nearest : "", nearest ? "?" : "");
+	}
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtimes_option: the option --runtimes, the same for every verb that takes stacks. */
+#pragma once
+#include "cli/option.h"
+
+/* `at`: the offset of the text. */
+#define OPTION_ROW_RUNTIMES(at) \
+	{ .name = "runtimes", \
+	  .metavar = "LIST", \
+	  .kind = OPTION_TEXT, \
+	  .offset = (at), \
+	  .value_name = runtimes_option_name_at, \
+	  .help = "walk the frames of these languages alone, as python,java; none: of no language, the frames of their interpreters are " \
+		  "shown instead. Without it all of them" }
+
+const char *runtimes_option_name_at(uint32_t i);
+/* 0; -EINVAL with a line that has the name that is meant, if one is near. `list` NULL: not given. */
+MUST_CHECK int runtimes_option_check(const char *list, struct diag *diag);
