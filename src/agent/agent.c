@@ -619,14 +619,15 @@ static int start(struct agent *agent)
 
 	if (agent_cost_reader_new(&agent->costs))
 		return output_no_memory();
+	catch_signals(agent->setup); /* from the first moment on, an end is orderly */
 	if (open_store(arguments, &agent->store)) {
+		signals_done();
 		agent_cost_reader_free(agent->costs);
 		return SONDE_EXIT_FAILED;
 	}
 	init_recorders(agent);
 	agent->start_unix_ns = clock_of_ns(CLOCK_REALTIME);
 	agent->until_ns = arguments->duration_s ? clock_ns() + arguments->duration_s * NS_PER_S : 0;
-	catch_signals(agent->setup);
 	code = record_all(agent);
 	if (store_is_in_memory(arguments->store) && lose_rest(agent->store) && code == SONDE_EXIT_REPORT)
 		code = SONDE_EXIT_FAILED;

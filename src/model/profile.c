@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/interned.h"
 #include "base/number.h"
+#include "base/utf8.h"
 
+#define ELLIPSIS "..."
 #define MAX_BLOB_BYTES ((size_t)4 << 30) /* limit for the texts, stacks and labels of one profile, together */
 
 /* A text, a stack or a set of labels; the bytes are in the arena. */
@@ -148,9 +152,26 @@ void profile_close(struct profile *profile)
 	interned_close(&profile->histograms);
 }
 
+/* Cuts between characters. */
+static uint32_t long_string(struct profile *profile, const char *text)
+{
+	CLEANUP(freep) char *cut = malloc(PROFILE_TEXT_BYTES + 1);
+	size_t size = PROFILE_TEXT_BYTES - strlen(ELLIPSIS);
+
+	if (!cut)
+		return PROFILE_NONE;
+	for (int i = 1; i < UTF8_MAX_BYTES && (text[size] & 0xc0) == 0x80; i++)
+		size--;
+	memcpy(cut, text, size);
+	memcpy(cut + size, ELLIPSIS, sizeof(ELLIPSIS));
+	return blob_intern(profile, &profile->strings, cut, size + strlen(ELLIPSIS), 1);
+}
+
 uint32_t profile_string(struct profile *profile, const char *text)
 {
-	return blob_intern(profile, &profile->strings, text, strlen(text), 1);
+	size_t size = strlen(text);
+
+	return size <= PROFILE_TEXT_BYTES ? blob_intern(profile, &profile->strings, text, size, 1) : long_string(profile, text);
 }
 
 uint32_t profile_mapping(struct profile *profile, const struct profile_mapping *mapping)

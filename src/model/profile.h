@@ -141,6 +141,8 @@ static inline void profile_freep(struct profile **profile)
 	profile_free(*profile);
 }
 
+#define PROFILE_TEXT_BYTES 65536 /* of a string; a longer one, such as a name that a program made up, is cut and ends with "..." */
+
 /* Each returns the entry's number, the old one if there is an equal entry; PROFILE_NONE: no memory. */
 uint32_t profile_string(struct profile *profile, const char *text);
 uint32_t profile_mapping(struct profile *profile, const struct profile_mapping *mapping);

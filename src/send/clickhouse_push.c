@@ -89,7 +89,9 @@ static int pack(const void *settings, const struct push_profile *profile, struct
 static void judge(const void *settings, const struct post_answer *answer, struct push_answer *ret_answer)
 {
 	ret_answer->result = push_result_of_http(answer);
-	if (answer->status == 404) /* the table or the data base is missing: it may be made */
+	/* 404: the table or the data base is missing, and may be made. ClickHouse has nothing to say of an INSERT that went well: other
+	 * words are an exception that came after the headers, or of another server. */
+	if (answer->status == 404 || (ret_answer->result == PUSH_DELIVERED && answer->size))
 		ret_answer->result = PUSH_LATER;
 	if (ret_answer->result != PUSH_DELIVERED)
 		push_say(ret_answer, answer->body, strnlen(answer->body, answer->size), "HTTP", answer->status);

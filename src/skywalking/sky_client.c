@@ -48,11 +48,13 @@ struct sky_client {
 	uint32_t nr_beats;
 	bool was_away;                   /* the last call failed: the server may be a new one, and know nobody */
 	char trouble[TROUBLE_BYTES];     /* said once, until it changes */
-	char said_of_tasks[TROUBLE_BYTES], said_of_policies[TROUBLE_BYTES]; /* likewise */
+	char said_of_tasks[TROUBLE_BYTES], said_of_policies[TROUBLE_BYTES], said_of_records[TROUBLE_BYTES]; /* likewise */
+	bool has_said_silent;            /* that processes do not answer */
 	pthread_t thread;
-	pthread_mutex_t lock;            /* for is_ending */
+	pthread_mutex_t lock;            /* for is_ending and until_ns */
 	pthread_cond_t has_changed;
 	bool is_ending;
+	uint64_t until_ns;               /* then: for the last windows */
 	bool stop;                       /* read by a request in progress */
 };
 
@@ -88,7 +90,8 @@ static int report(struct sky_client *client, struct batch *batch, struct diag *d
 	err = sky_rpc_call(&client->rpc, SKY_REPORT, &message, diag);
 	if (err)
 		return err;
-	sky_read_ids(sky_rpc_message(&client->rpc), batch->processes, batch->nr);
+	if (!sky_read_ids(sky_rpc_message(&client->rpc), batch->processes, batch->nr))
+		return diag_errno(diag, EBADMSG, "its answer to a report of processes cannot be read");
 	for (uint32_t i = 0; i < batch->nr; i++)
 		batch->known[i]->is_reported = true;
 	return 0;
@@ -130,17 +133,20 @@ static int beat(struct sky_client *client, struct diag *diag)
 {
 	bool report_all = client->was_away || ++client->nr_beats % BEATS_TO_REPORT_ALL == 0;
 	uint32_t nr_left_out = client->processes.nr_left_out;
-	struct proxy_counts silent, before = proxy_counts(client->processes.proxy);
-	int err;
+	struct proxy_counts silent;
+	int err = report_all ? sky_processes_ask_again(&client->processes, diag) : 0;
 
+	if (err)
+		return err;
 	sky_processes_look(&client->processes, &client->options.names, client->options.heartbeat_ns);
 	if (client->processes.nr_left_out && !nr_left_out)
 		output_say("%s is told of %d processes; left out: %" PRIu32, client->options.address, SKY_MAX_PROCESSES,
 			   client->processes.nr_left_out);
 	silent = proxy_counts(client->processes.proxy);
-	if (silent.nr_timed_out && !before.nr_timed_out)
+	if (silent.nr_timed_out && !client->has_said_silent)
 		output_say("%s is not told of processes whose memory does not answer, such as %" PRIu32 " of user %" PRIu32,
 			   client->options.address, silent.tgid, silent.uid);
+	client->has_said_silent |= silent.nr_timed_out != 0;
 	err = call_for(client, report_all, report, diag);
 	if (!err)
 		err = call_for(client, false, keep_alive, diag);
@@ -205,7 +211,7 @@ static int step(struct sky_client *client, struct diag *diag)
 	if (!err && is_due(&client->measure_at_ns, NS_PER_S))
 		err = forgive(client, sky_policies_measure(&client->policies, &client->processes, &client->tasks, &client->rpc, diag),
 			      diag, client->said_of_policies);
-	return err ? err : sky_tasks_send(&client->tasks, &client->rpc, diag);
+	return err ? err : forgive(client, sky_tasks_send(&client->tasks, &client->rpc, diag), diag, client->said_of_records);
 }
 
 static void step_and_tell(struct sky_client *client)
@@ -217,6 +223,7 @@ static void step_and_tell(struct sky_client *client)
 		return;
 	tell(client, failure_text(&diag, err));
 	client->was_away = true;
+	client->tasks.seen_ms = 0; /* another server may have others, and its own clock */
 	client->beat_at_ns = clock_ns() + (client->options.heartbeat_ns < RETRY_NS ? client->options.heartbeat_ns : RETRY_NS);
 }
 
@@ -238,15 +245,17 @@ static bool wait_a_step(struct sky_client *client)
 static void end_tasks(struct sky_client *client)
 {
 	const struct timespec pause = { .tv_nsec = STEP_AT_END_MS * NS_PER_MS };
-	uint64_t until_ns = clock_ns() + LAST_NS;
 	struct diag diag = { 0 };
+	int err = 0;
 
 	sky_tasks_stop(&client->tasks);
-	while (!sky_tasks_are_over(&client->tasks) && clock_ns() < until_ns && !sky_tasks_send(&client->tasks, &client->rpc, &diag))
+	while (!sky_tasks_are_over(&client->tasks) && clock_ns() < client->until_ns && (!err || err == -EPROTO)) {
+		err = sky_tasks_send(&client->tasks, &client->rpc, &diag);
 		nanosleep(&pause, NULL);
+	}
 	if (diag.err)
 		tell(client, diag.text);
-	sky_tasks_done(&client->tasks, until_ns);
+	sky_tasks_done(&client->tasks, client->until_ns);
 }
 
 static void *run(void *arg)
@@ -368,6 +377,7 @@ void sky_client_end(struct sky_client *client)
 	if (!client)
 		return;
 	pthread_mutex_lock(&client->lock);
+	client->until_ns = until_ns - OVER_NS;
 	client->is_ending = true;
 	pthread_cond_signal(&client->has_changed);
 	pthread_mutex_unlock(&client->lock);

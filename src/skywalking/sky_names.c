@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/utf8.h"
+
+#define HASH_BYTES 18 /* of end_by_hash, with the NUL */
 
 struct field {
 	const char *name, *value;
@@ -39,10 +42,21 @@ static void append(char *room, size_t room_bytes, size_t *size, const char *text
 	room[*size] = '\0';
 }
 
+/* So that names which differ only in what found no room are not one for the server. */
+static void end_by_hash(char *room, size_t room_bytes, size_t size, uint64_t hash)
+{
+	size_t at = size < room_bytes - HASH_BYTES ? size : room_bytes - HASH_BYTES;
+
+	while (at && (room[at] & 0xc0) == 0x80) /* the middle of a character */
+		at--;
+	snprintf(room + at, HASH_BYTES, "~%016" PRIx64, hash);
+}
+
 /* False: the template has a field that there is not; its name is at *ret_bad. */
 static bool expand(const char *template, const struct field *fields, char *room, size_t room_bytes, const char **ret_bad)
 {
-	size_t size = 0;
+	size_t size = 0, whole = 0;
+	uint64_t hash = 0;
 
 	*room = '\0';
 	while (*template) {
@@ -50,6 +64,8 @@ static bool expand(const char *template, const struct field *fields, char *room,
 		const char *value, *close;
 
 		append(room, room_bytes, &size, template, length);
+		hash = hash_stable(template, length, hash);
+		whole += length;
 		template += length;
 		if (!*template)
 			break;
@@ -60,8 +76,12 @@ static bool expand(const char *template, const struct field *fields, char *room,
 			return false;
 		}
 		append(room, room_bytes, &size, value, strlen(value));
+		hash = hash_stable(value, strlen(value), hash);
+		whole += strlen(value);
 		template = close + 1;
 	}
+	if (whole >= room_bytes && room_bytes > HASH_BYTES)
+		end_by_hash(room, room_bytes, size, hash);
 	if (!size)
 		snprintf(room, room_bytes, "unknown");
 	return true;

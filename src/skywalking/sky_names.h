@@ -18,5 +18,6 @@ struct sky_names { /* borrowed */
 
 /* 0, or -EINVAL with a line: a template has another field. */
 MUST_CHECK int sky_names_check(const struct sky_names *names, struct diag *diag);
-/* Names that are too long are cut. A name that would be empty is "unknown": the server drops a process without one. */
+/* Names that are too long are cut, and end with a hash of all. A name that would be empty is "unknown": the server drops a process without
+ * one. */
 void sky_names_fill(const struct sky_names *names, uint32_t pid, const struct process_identity *identity, struct sky_entity *ret_entity);

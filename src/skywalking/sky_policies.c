@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "skywalking/sky_policies.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/process_stat.h"
 #include "cli/output.h"
 
@@ -32,14 +34,8 @@ static void say_left_out(const char *service, const char *what)
 
 static int read_policies(struct sky_policies *policies, const struct reader *json, struct diag *diag)
 {
-	bool is_new;
-	int err;
-
 	policies->list.left_out = say_left_out;
-	err = sky_policy_read(&policies->list, (const char *)json->pos, reader_left(json), diag, &is_new);
-	for (uint32_t i = 0; i < policies->nr_watches && is_new; i++) /* what was above was so of other checks */
-		memset(policies->watches[i].above, 0, sizeof(policies->watches[i].above));
-	return err;
+	return sky_policy_read(&policies->list, (const char *)json->pos, reader_left(json), diag);
 }
 
 /* Has an earlier process the service? */
@@ -101,13 +97,14 @@ struct measured {
 	uint64_t cpu_ns, nr_threads;
 };
 
-/* False: it has ended, and the pid may be another's. */
+/* False: it has ended, and the pid is another's or the program another one. */
 static bool measure(const struct sky_watch *watch, struct measured *ret_measured)
 {
 	struct process_stat stat;
+	struct sky_program now;
 	uint64_t ticks;
 
-	if (process_stat_read(watch->pid, &stat) || process_stat_number(&stat, PROCESS_STAT_START) != watch->start)
+	if (process_stat_read(watch->pid, &stat) || !sky_program_read(watch->pid, &now) || !sky_program_is(&now, &watch->program))
 		return false;
 	ticks = process_stat_number(&stat, PROCESS_STAT_UTIME) + process_stat_number(&stat, PROCESS_STAT_STIME);
 	ret_measured->cpu_ns = ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -121,13 +118,13 @@ static struct sky_watch *watch_of(struct sky_policies *policies, const struct sk
 
 	for (uint32_t i = 0; i < policies->nr_watches; i++) {
 		watch = &policies->watches[i];
-		if (watch->pid == known->process.pid && watch->start == known->program.start)
+		if (watch->pid == known->process.pid && sky_program_is(&watch->program, &known->program))
 			return watch;
 	}
 	if (!array_grow(&policies->watches, policies->nr_watches, &policies->max_watches, sizeof(*watch), FIRST_ENTRIES, SKY_MAX_PROCESSES))
 		return NULL;
 	watch = &policies->watches[policies->nr_watches++];
-	*watch = (struct sky_watch){ .pid = known->process.pid, .start = known->program.start };
+	*watch = (struct sky_watch){ .pid = known->process.pid, .program = known->program };
 	return watch;
 }
 
@@ -166,11 +163,14 @@ static uint32_t note(uint64_t bits[(SKY_MAX_PERIOD_S + 63) / 64], uint32_t perio
 static bool is_alarmed(const struct sky_policy *policy, struct sky_watch *watch, struct sky_alarm *ret_alarm)
 {
 	struct measured measured;
-	uint64_t now_ns = clock_ns();
+	uint64_t now_ns = clock_ns(), hash = hash_bytes(policy->uuid, strlen(policy->uuid), 0);
 	bool is_met = false;
 
 	if (!measure(watch, &measured))
 		return false;
+	if (hash != watch->policy) /* what was above was so of other checks */
+		memset(watch->above, 0, sizeof(watch->above));
+	watch->policy = hash;
 	for (uint32_t i = 0; i < policy->nr; i++) {
 		const struct sky_check *check = &policy->checks[i];
 		double value = value_of(check->cause, watch, &measured, now_ns);
@@ -240,8 +240,9 @@ int sky_policies_measure(struct sky_policies *policies, const struct sky_process
 		watch->is_there = true;
 		if (!is_alarmed(policy, watch, &alarm) || clock_ns() < watch->silent_until_ns)
 			continue;
-		watch->silent_until_ns = clock_ns() + SILENCE_NS;
 		err = begin(known, &alarm, tasks, rpc, diag);
+		if (!err || err == -EPROTO) /* else it did not arrive, and is sent again */
+			watch->silent_until_ns = clock_ns() + SILENCE_NS;
 	}
 	if (!err)
 		remove_ended(policies);

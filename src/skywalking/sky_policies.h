@@ -8,9 +8,10 @@
 
 struct sky_watch {                 /* a process of a service with a policy */
 	uint32_t pid;
-	uint64_t start;            /* of struct sky_program */
+	struct sky_program program;
 	uint64_t cpu_ns, at_ns;    /* of the last measurement */
 	uint64_t silent_until_ns;
+	uint64_t policy;           /* hash of the id of the policy that `above` belongs to */
 	/* By check, one bit a second: was it above? The newest is bit 0 of the first word. */
 	uint64_t above[SKY_MAX_CHECKS][(SKY_MAX_PERIOD_S + 63) / 64];
 	bool is_there;

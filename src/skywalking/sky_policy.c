@@ -204,39 +204,36 @@ static void read_policy(struct reading *reading, struct sky_policy *policy)
 		reading->r = end;
 }
 
-/* True: it is a new one. */
-static bool put(struct sky_policy_list *list, const struct sky_policy *policy)
+static void put(struct sky_policy_list *list, const struct sky_policy *policy)
 {
 	struct sky_policy *old = find(list, policy->service);
 
 	if (is_known(list, policy))
-		return false;
+		return;
 	if (!old) {
 		if (!array_grow(&list->all, list->nr, &list->max, sizeof(*list->all), FIRST_POLICIES, SKY_MAX_POLICIES)) {
 			leave_out(list, policy, "all of it, as there is no room");
-			return false;
+			return;
 		}
 		old = &list->all[list->nr++];
 	}
 	*old = *policy;
-	return true;
 }
 
-int sky_policy_read(struct sky_policy_list *list, const char *json, size_t size, struct diag *diag, bool *ret_is_new)
+int sky_policy_read(struct sky_policy_list *list, const char *json, size_t size, struct diag *diag)
 {
 	CLEANUP(reading_done) struct reading reading = { .r = json_reader_of(json, size),
 							 .key = BUFFER_INIT(MAX_TEXT_BYTES),
 							 .text = BUFFER_INIT(MAX_TEXT_BYTES),
 							 .list = list };
 
-	*ret_is_new = false;
 	if (json_enter(&reading.r, '[')) {
 		while (json_next(&reading.r)) {
 			struct sky_policy policy = { .is_wanted = true };
 
 			read_policy(&reading, &policy);
-			if (!reading.r.bad && *policy.service && put(list, &policy))
-				*ret_is_new = true;
+			if (!reading.r.bad && *policy.service)
+				put(list, &policy);
 		}
 	}
 	if (reading.r.bad)

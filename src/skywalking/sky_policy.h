@@ -23,7 +23,7 @@ struct sky_check {
 };
 
 struct sky_policy {
-	char service[128], uuid[64];
+	char service[128], uuid[160]; /* uuid: 128 digits in OAP */
 	struct sky_check checks[SKY_MAX_CHECKS];
 	uint32_t nr;
 	bool is_wanted;            /* since the last sky_policy_keep_wanted */
@@ -43,6 +43,6 @@ const struct sky_policy *sky_policy_find(const struct sky_policy_list *list, con
 const char *sky_policy_want(struct sky_policy_list *list, const char *service);
 /* Removes the policies of services that are not wanted any more. */
 void sky_policy_keep_wanted(struct sky_policy_list *list);
-/* Reads policies, JSON: those with another id take the place of the service's old one. *ret_is_new: there were such. 0, or -EBADMSG
- * with a line: those before the fault are taken. Policies that find no room are left out. */
-MUST_CHECK int sky_policy_read(struct sky_policy_list *list, const char *json, size_t size, struct diag *diag, bool *ret_is_new);
+/* Reads policies, JSON: those with another id take the place of the service's old one. 0, or -EBADMSG with a line: those before the
+ * fault are taken. Policies that find no room are left out. */
+MUST_CHECK int sky_policy_read(struct sky_policy_list *list, const char *json, size_t size, struct diag *diag);

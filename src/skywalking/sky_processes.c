@@ -97,10 +97,12 @@ void sky_processes_look(struct sky_processes *processes, const struct sky_names 
 	const struct dirent *entry;
 	int err;
 
+	if (!proc)
+		return; /* no descriptor, or no memory: what is known stays */
 	processes->nr_left_out = 0;
 	for (uint32_t i = 0; i < processes->nr; i++)
 		processes->all[i].is_there = false;
-	while (proc && (entry = dir_next(proc, &err))) {
+	while ((entry = dir_next(proc, &err))) {
 		struct sky_program program;
 		struct sky_known *known;
 		uint64_t pid;
@@ -110,10 +112,22 @@ void sky_processes_look(struct sky_processes *processes, const struct sky_names 
 		known = find(processes, (uint32_t)pid, &program);
 		if (known)
 			known->is_there = true;
-		else if (is_old_enough(program.start, min_age_ns))
+		else if (program.stack && program.path && is_old_enough(program.start, min_age_ns))
 			add(processes, names, (uint32_t)pid, &program);
 	}
 	remove_ended(processes);
+}
+
+int sky_processes_ask_again(struct sky_processes *processes, struct diag *diag)
+{
+	struct proxy *proxy = NULL;
+	int err = proxy_counts(processes->proxy).nr_timed_out ? proxy_new(diag, &proxy) : 0;
+
+	if (proxy) {
+		proxy_free(processes->proxy);
+		processes->proxy = proxy;
+	}
+	return err;
 }
 
 const struct sky_known *sky_processes_find(const struct sky_processes *processes, const char *id)

@@ -26,7 +26,9 @@ struct sky_processes {
 MUST_CHECK int sky_processes_init(struct sky_processes *processes, struct diag *diag); /* as proxy_new */
 void sky_processes_done(struct sky_processes *processes);
 /* Looks at /proc: adds processes that are `min_age_ns` old, removes those that have ended. After an exec it is another one for the server.
- * Kernel threads and this process are none, nor is one whose memory did not answer (proxy.h). */
+ * Kernel threads and this process are none, nor is one whose memory did not answer (proxy.h), until sky_processes_ask_again. */
 void sky_processes_look(struct sky_processes *processes, const struct sky_names *names, uint64_t min_age_ns);
+/* Those that did not answer are asked again. 0, or as proxy_new: all stays. */
+MUST_CHECK int sky_processes_ask_again(struct sky_processes *processes, struct diag *diag);
 /* NULL: none has this id. Borrowed until the next look. */
 const struct sky_known *sky_processes_find(const struct sky_processes *processes, const char *id);

@@ -3,10 +3,24 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/process_stat.h"
+
+/* Reading the link asks no file system. */
+static uint64_t path_of(uint32_t thread)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", thread);
+	size = readlink(link, path, sizeof(path));
+	return size > 0 ? hash_bytes(path, (size_t)size, 0) | 1 : 0;
+}
 
 /* Its first thread has ended: looks at another. */
 static void look_at_threads(uint32_t pid, struct sky_program *program)
@@ -36,10 +50,12 @@ bool sky_program_read(uint32_t pid, struct sky_program *ret_program)
 					     .thread = pid };
 	if (process_stat_char(&stat, PROCESS_STAT_STATE) == 'Z')
 		look_at_threads(pid, ret_program);
+	if (ret_program->stack)
+		ret_program->path = path_of(ret_program->thread);
 	return true;
 }
 
 bool sky_program_is(const struct sky_program *a, const struct sky_program *b)
 {
-	return a->start == b->start && (a->stack == b->stack || !a->stack || !b->stack);
+	return a->start == b->start && (a->stack == b->stack || !a->stack || !b->stack) && (a->path == b->path || !a->path || !b->path);
 }

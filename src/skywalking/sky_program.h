@@ -6,9 +6,9 @@
 
 struct sky_program {
 	uint64_t start; /* of the process, in ticks of the clock since boot */
-	/* Where the program's stack begins: another address after each exec, unless the process has switched that off (personality(2)).
-	 * 0: not known, as in the middle of an exec. */
-	uint64_t stack;
+	/* Where the program's stack begins: another address after each exec, unless the process has switched that off (personality(2)); and
+	 * its file's path, as a hash. 0: not known, as in the middle of an exec; a kernel thread has none. */
+	uint64_t stack, path;
 	uint32_t thread; /* one that lives: when the first one has ended, /proc/PID shows nothing of the program any more */
 };
 

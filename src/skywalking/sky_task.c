@@ -53,6 +53,31 @@ static void drop_first(struct sky_task *task)
 	CLEANUP(sky_stacks_done) struct sky_stacks window = take_first(task);
 }
 
+static void fail(struct sky_task *task, const char *reason)
+{
+	pthread_mutex_lock(&task->lock);
+	snprintf(task->reason, sizeof(task->reason), "%s", reason);
+	pthread_mutex_unlock(&task->lock);
+}
+
+/* After an exec the samples are not those of the process that the server knows. One that has ended ends the session. */
+static bool is_other_program(struct sky_task *task)
+{
+	struct sky_program now;
+
+	if (!sky_program_read(task->options.pid, &now) || sky_program_is(&now, &task->options.program))
+		return false;
+	fail(task, "the process is another program now");
+	return true;
+}
+
+static void lose_window(struct sky_task *task)
+{
+	pthread_mutex_lock(&task->lock);
+	task->nr_lost++;
+	pthread_mutex_unlock(&task->lock);
+}
+
 static uint64_t nr_lost_of(const struct sonde_window *window)
 {
 	uint64_t nr = 0;
@@ -68,8 +93,16 @@ static int take_window(void *arg, const struct sonde_window *window, const void 
 {
 	struct sky_task *task = arg;
 	struct sky_stacks stacks;
-	int err = sky_stacks_read(&stacks, bytes, size, NULL);
+	struct diag diag = { 0 };
+	int err;
 
+	if (is_other_program(task)) { /* some of its samples are */
+		lose_window(task);
+		return 0;
+	}
+	err = sky_stacks_read(&stacks, bytes, size, &diag);
+	if (err)
+		output_say("task %s: a window is lost: %s", task->options.id, failure_text(&diag, err));
 	stacks.start_unix_ns = window->start_unix_ns;
 	stacks.duration_ns = window->duration_ns;
 	pthread_mutex_lock(&task->lock);
@@ -91,11 +124,8 @@ static int take_window(void *arg, const struct sonde_window *window, const void 
 /* Of each window, whether it could be made or not. */
 static void count_window(void *arg, const struct sonde_window *window)
 {
-	struct sky_task *task = arg;
-
-	pthread_mutex_lock(&task->lock);
-	task->nr_lost += window->err != 0;
-	pthread_mutex_unlock(&task->lock);
+	if (window->err)
+		lose_window(arg);
 }
 
 bool sky_task_take_window(struct sky_task *task, struct sky_stacks *ret_window)
@@ -121,31 +151,14 @@ static void note_start(void *arg)
 	pthread_mutex_unlock(&task->lock);
 }
 
-static void fail(struct sky_task *task, const char *reason)
-{
-	pthread_mutex_lock(&task->lock);
-	snprintf(task->reason, sizeof(task->reason), "%s", reason);
-	pthread_mutex_unlock(&task->lock);
-}
-
-/* After an exec the samples are not those of the process that the server knows. One that has ended ends the session. */
-static bool has_execed(const struct sky_task_options *options)
-{
-	struct sky_program now;
-
-	return sky_program_read(options->pid, &now) && !sky_program_is(&now, &options->program);
-}
-
 /* Some times a second. */
 static void look(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
 {
 	struct sky_task *task = arg;
-	bool execed = has_execed(&task->options);
+	bool is_other = is_other_program(task);
 
-	if (execed)
-		fail(task, "the process is another program now");
 	pthread_mutex_lock(&task->lock);
-	if (!task->is_stopped && (execed || clock_ns() >= task->end_ns)) {
+	if (!task->is_stopped && (is_other || clock_ns() >= task->end_ns)) {
 		task->is_stopped = true; /* once: a second call would hurry the names */
 		sonde_session_stop(task->session);
 	}
@@ -311,12 +324,25 @@ const struct sky_task_options *sky_task_options(const struct sky_task *task)
 	return &task->options;
 }
 
-void sky_task_extend(struct sky_task *task, uint64_t end_unix_ns)
+bool sky_task_extend(struct sky_task *task, uint64_t end_unix_ns)
+{
+	uint64_t end_ns = monotonic_of(end_unix_ns);
+	bool goes_on;
+
+	pthread_mutex_lock(&task->lock);
+	goes_on = !task->is_stopped && !task->is_over;
+	if (goes_on && end_ns > task->end_ns)
+		task->end_ns = end_ns;
+	pthread_mutex_unlock(&task->lock);
+	return goes_on;
+}
+
+void sky_task_end_by(struct sky_task *task, uint64_t end_unix_ns)
 {
 	uint64_t end_ns = monotonic_of(end_unix_ns);
 
 	pthread_mutex_lock(&task->lock);
-	if (end_ns > task->end_ns)
+	if (end_ns < task->end_ns)
 		task->end_ns = end_ns;
 	pthread_mutex_unlock(&task->lock);
 }

@@ -27,7 +27,9 @@ bool sky_task_join(struct sky_task *task, uint64_t until_ns);
 /* Stops it, waits for its end, and frees it with the windows that are left. Takes NULL. */
 void sky_task_free(struct sky_task *task);
 const struct sky_task_options *sky_task_options(const struct sky_task *task); /* as they were given */
-void sky_task_extend(struct sky_task *task, uint64_t end_unix_ns);
+/* False: its session has ended, or is about to. */
+bool sky_task_extend(struct sky_task *task, uint64_t end_unix_ns);
+void sky_task_end_by(struct sky_task *task, uint64_t end_unix_ns); /* at the latest */
 /* Ends it now; its last window follows. A second call, seconds later, hurries the names. */
 void sky_task_stop(struct sky_task *task);
 /* True: there will be no more windows. Then *ret_reason is why it failed, or "". */

@@ -19,6 +19,10 @@
 #define MAX_PERIOD_NS	(3600 * NS_PER_S)
 #define MAX_DURATION_S	(7 * 86400)
 #define LAST_WINDOW_NS	(5 * NS_PER_S)    /* how long the names of the last window may take */
+#define MAX_TRIES	3
+#define MAX_RESETS	10
+#define PAUSE_NS	NS_PER_S          /* before a task's next try */
+#define SEND_NS		NS_PER_S          /* then there is other work, such as heartbeats */
 
 int sky_period_parse(const char *text, uint64_t *ret_ns)
 {
@@ -54,19 +58,6 @@ static bool number_argument(const struct sky_command *command, const char *key, 
 	char text[32];
 
 	return sky_argument(command, key, text, sizeof(text)) && !number_u64(text, max, ret_value);
-}
-
-/* A task of the same process and kind. */
-static struct sky_slot *find(struct sky_tasks *tasks, const char *process_id, bool is_off_cpu)
-{
-	for (uint32_t i = 0; i < SKY_MAX_TASKS; i++) {
-		struct sky_slot *slot = &tasks->slots[i];
-
-		if (slot->task && !slot->stopped_ns && !strcmp(sky_task_options(slot->task)->process_id, process_id) &&
-		    sky_task_options(slot->task)->is_off_cpu == is_off_cpu)
-			return slot;
-	}
-	return NULL;
 }
 
 static struct sky_slot *free_slot(struct sky_tasks *tasks)
@@ -106,18 +97,41 @@ static void start(struct sky_tasks *tasks, struct sky_task_options *options)
 		output_say("task %s failed: %s", options->id, failure_text(&diag, err));
 }
 
-/* The task again, or one in place of another? */
+/* The same task, perhaps for longer? False: it is another one, or its session has ended. */
+static bool extend(const struct sky_slot *slot, const struct sky_task_options *options)
+{
+	const struct sky_task_options *old = sky_task_options(slot->task);
+
+	return !strcmp(old->id, options->id) && old->start_unix_ns == options->start_unix_ns &&
+	       sky_task_extend(slot->task, options->end_unix_ns);
+}
+
+/* Of a process one task of a kind runs at a time: the older one ends when this one begins. */
+static void make_way(struct sky_slot *slot, const struct sky_task_options *options)
+{
+	const struct sky_task_options *old = sky_task_options(slot->task);
+
+	if (slot->stopped_ns || strcmp(old->process_id, options->process_id) != 0 || old->is_off_cpu != options->is_off_cpu ||
+	    old->end_unix_ns <= options->start_unix_ns)
+		return;
+	if (strcmp(old->id, options->id) != 0)
+		output_say("task %s is replaced by %s", old->id, options->id);
+	if (options->start_unix_ns <= clock_of_ns(CLOCK_REALTIME))
+		stop(slot);
+	else
+		sky_task_end_by(slot->task, options->start_unix_ns);
+}
+
 static void start_or_extend(struct sky_tasks *tasks, struct sky_task_options *options)
 {
-	struct sky_slot *slot = find(tasks, options->process_id, options->is_off_cpu);
-
-	if (slot && !strcmp(sky_task_options(slot->task)->id, options->id) &&
-	    sky_task_options(slot->task)->start_unix_ns == options->start_unix_ns) {
-		sky_task_extend(slot->task, options->end_unix_ns);
-		return;
+	for (uint32_t i = 0; i < SKY_MAX_TASKS; i++) {
+		if (tasks->slots[i].task && extend(&tasks->slots[i], options))
+			return;
 	}
-	if (slot)
-		stop(slot);
+	for (uint32_t i = 0; i < SKY_MAX_TASKS; i++) {
+		if (tasks->slots[i].task)
+			make_way(&tasks->slots[i], options);
+	}
 	start(tasks, options);
 }
 
@@ -205,7 +219,8 @@ void sky_tasks_take(struct sky_tasks *tasks, const struct sky_processes *process
 {
 	struct sky_command command;
 	struct given given;
-	uint64_t newest_ms = 0, before_ms = UINT64_MAX; /* of all; where the first one that must come again lies behind */
+	/* of all; where the first one that must come again lies behind, and none behind now: the server's clock may have been wrong */
+	uint64_t newest_ms = 0, before_ms = clock_of_ns(CLOCK_REALTIME) / NS_PER_MS;
 
 	while (sky_next_command(&message, &command)) {
 		if (!sky_is_command(&command, "EBPFProfilingTaskQuery"))
@@ -239,28 +254,62 @@ void sky_tasks_begin(struct sky_tasks *tasks, const struct sky_known *known, con
 /* --- windows -------------------------------------------------------------------------------------------------------------------------- */
 
 struct sending {
+	struct sky_slot *slot;
 	struct sky_rpc *rpc;
 	struct diag *diag;
 	struct sky_data data;
 	struct buffer body;
-	uint64_t nr, nr_sent, nr_refused; /* samples: in the body; of bodies before */
+	uint64_t nr;      /* samples in the body */
+	uint32_t nr_call; /* of the window */
 };
 
-/* What the server refuses is lost; others may pass. */
-static int send_body(struct sending *sending)
+/* Answers that may be another one next time, and that may as well be the fault of these records (UNKNOWN is what a Java server says when it
+ * fails): some tries are made. */
+static bool is_fault(const struct post_answer *answer)
 {
-	int err = sending->body.size ? sky_rpc_stream(sending->rpc, SKY_RECORDS, &sending->body, sending->diag) : 0;
+	return answer->grpc_status == GRPC_UNKNOWN || answer->grpc_status == GRPC_INTERNAL;
+}
 
-	sending->body.size = 0;
+/* Will the server never take it? */
+static bool is_lost(const struct sending *sending, int err)
+{
+	const struct post_answer *answer = sending->rpc->answer;
+
+	if (err == -EIO) /* heartbeats come between, so there is a server, which may not want to read so much */
+		return ++sending->slot->nr_tries == MAX_RESETS;
+	if (err != -EPROTO)
+		return false;
+	return grpc_is_refusal(answer) || (is_fault(answer) && ++sending->slot->nr_tries >= MAX_TRIES);
+}
+
+/* What is lost is counted, and the others go on. */
+static int send_call(struct sending *sending)
+{
+	struct sky_slot *slot = sending->slot;
+	int err = sky_rpc_stream(sending->rpc, SKY_RECORDS, &sending->body, sending->diag);
+
 	if (!err) {
-		sending->nr_sent += sending->nr;
-	} else if (err == -EPROTO && grpc_is_refusal(sending->rpc->answer)) {
+		slot->nr_sent += sending->nr;
+	} else if (is_lost(sending, err)) {
 		output_say("task %s: %" PRIu64 " samples are lost: %s", sending->data.task_id, sending->nr,
 			   failure_text(sending->diag, err));
 		*sending->diag = (struct diag){ 0 };
-		sending->nr_refused += sending->nr;
+		slot->nr_refused += sending->nr;
 		err = 0;
 	}
+	if (!err) {
+		slot->nr_calls++;
+		slot->nr_tries = 0;
+	}
+	return err;
+}
+
+static int send_body(struct sending *sending)
+{
+	bool was_answered = sending->nr_call++ < sending->slot->nr_calls; /* when the window was sent before */
+	int err = was_answered || !sending->body.size ? 0 : send_call(sending);
+
+	sending->body.size = 0;
 	sending->nr = 0;
 	return err;
 }
@@ -279,12 +328,14 @@ static int append_record(void *arg, const struct sky_record *record)
 	return sending->body.size >= CALL_BYTES ? send_body(sending) : 0;
 }
 
-/* A window that is sent once more replaces itself: the server's keys are the task, the stacks' ids and the time. */
+/* Goes on behind the calls that were answered. A call that may have arrived replaces itself: the server's keys are the task, the stacks'
+ * ids and the time. */
 static int send_window(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *diag)
 {
 	const struct sky_task_options *task = sky_task_options(slot->task);
 	const struct sky_stacks *window = &slot->window;
-	struct sending sending = { .rpc = rpc,
+	struct sending sending = { .slot = slot,
+				   .rpc = rpc,
 				   .diag = diag,
 				   .body = BUFFER_INIT(MAX_BODY_BYTES),
 				   .data = { .task_id = task->id,
@@ -297,36 +348,29 @@ static int send_window(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *
 	if (!err)
 		err = send_body(&sending);
 	buffer_done(&sending.body);
-	if (err)
-		return err;
-	slot->nr_sent += sending.nr_sent;
-	slot->nr_refused += sending.nr_refused;
-	slot->nr_without += window->nr_without;
-	return 0;
+	if (!err)
+		slot->nr_without += window->nr_without;
+	return err;
 }
 
-static int send_windows(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *diag)
+static void end_window(struct sky_slot *slot)
 {
-	while (slot->has_window || sky_task_take_window(slot->task, &slot->window)) {
-		int err;
+	sky_stacks_done(&slot->window);
+	slot->has_window = false;
+	slot->nr_calls = slot->nr_tries = 0;
+}
 
-		slot->has_window = true;
-		err = send_window(slot, rpc, diag);
-		if (err)
-			return err;
-		sky_stacks_done(&slot->window);
-		slot->has_window = false;
-	}
-	return 0;
+/* False: there is none. */
+static bool next_window(struct sky_slot *slot)
+{
+	slot->has_window = slot->has_window || sky_task_take_window(slot->task, &slot->window);
+	return slot->has_window;
 }
 
 static void drop_windows(struct sky_slot *slot)
 {
-	while (slot->has_window || sky_task_take_window(slot->task, &slot->window)) {
-		sky_stacks_done(&slot->window);
-		slot->has_window = false;
+	for (; next_window(slot); end_window(slot))
 		slot->nr_lost++;
-	}
 }
 
 /* What became of a task that will send no more. */
@@ -349,33 +393,45 @@ static void say_end(const struct sky_slot *slot)
 		   slot->nr_lost + losses.nr_windows);
 }
 
+/* Sends one window, so that no task keeps the others waiting; is done with the task when there are no more. */
 static int serve(struct sky_slot *slot, struct sky_rpc *rpc, struct diag *diag)
 {
 	const char *reason;
 	bool is_over = sky_task_is_over(slot->task, &reason); /* looked at before the windows: there are no more then */
-	int err = send_windows(slot, rpc, diag);
+	int err = 0;
 
 	if (slot->stopped_ns && !is_over && clock_ns() - slot->stopped_ns > LAST_WINDOW_NS)
 		sky_task_stop(slot->task);
-	if (err)
-		return err;
-	if (is_over) {
+	if (clock_ns() < slot->try_at_ns)
+		return 0;
+	if (next_window(slot)) {
+		err = send_window(slot, rpc, diag);
+		if (err)
+			slot->try_at_ns = clock_ns() + PAUSE_NS;
+		else
+			end_window(slot);
+	} else if (is_over) {
 		say_end(slot);
 		sky_task_free(slot->task);
 		*slot = (struct sky_slot){ 0 };
 	}
-	return 0;
+	return err;
 }
 
 int sky_tasks_send(struct sky_tasks *tasks, struct sky_rpc *rpc, struct diag *diag)
 {
-	int err = 0;
+	uint64_t until_ns = clock_ns() + SEND_NS;
+	int first_err = 0;
 
-	for (uint32_t i = 0; i < SKY_MAX_TASKS && !err; i++) {
-		if (tasks->slots[i].task)
-			err = serve(&tasks->slots[i], rpc, diag);
+	for (uint32_t i = 0; i < SKY_MAX_TASKS && clock_ns() < until_ns; i++) {
+		struct sky_slot *slot = &tasks->slots[tasks->next++ % SKY_MAX_TASKS];
+		int err = slot->task ? serve(slot, rpc, diag) : 0;
+
+		if (err && err != -EPROTO) /* no server there: none of them */
+			return err;
+		first_err = first_err ?: err;
 	}
-	return err;
+	return first_err;
 }
 
 void sky_tasks_stop(struct sky_tasks *tasks)

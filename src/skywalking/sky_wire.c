@@ -165,7 +165,7 @@ static void read_id(struct reader message, struct sky_process *const *processes,
 	}
 }
 
-void sky_read_ids(struct reader message, struct sky_process *const *processes, uint32_t nr)
+bool sky_read_ids(struct reader message, struct sky_process *const *processes, uint32_t nr)
 {
 	struct protobuf_field field;
 
@@ -173,6 +173,7 @@ void sky_read_ids(struct reader message, struct sky_process *const *processes, u
 		if (field.number == DOWNSTREAM_PROCESSES && field.type == PROTOBUF_BYTES)
 			read_id(field.bytes, processes, nr);
 	}
+	return !message.bad;
 }
 
 /* --- commands ------------------------------------------------------------------------------------------------------------------------- */

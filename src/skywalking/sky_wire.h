@@ -43,8 +43,9 @@ struct sky_alarm {
 };
 void sky_write_alarm(const struct sky_entity *entity, const struct sky_alarm *alarm, struct buffer *buffer);
 
-/* Reads the answer to a report: sets the ids of those processes that the server knows, by pid and whole entity. */
-void sky_read_ids(struct reader message, struct sky_process *const *processes, uint32_t nr);
+/* Reads the answer to a report: sets the ids of those processes that the server knows, by pid and whole entity. False: it is no such
+ * answer. */
+bool sky_read_ids(struct reader message, struct sky_process *const *processes, uint32_t nr);
 
 struct sky_argument {
 	struct reader key, value; /* borrowed from the message */

@@ -55,7 +55,6 @@ static void read_stacks(const void *lines, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct sky_policy_list list = { 0 };
-	bool is_new;
 
 	if (!size)
 		return 0;
@@ -70,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_stacks(data + 1, size - 1);
 		break;
 	default:
-		if (sky_policy_read(&list, (const char *)data + 1, size - 1, NULL, &is_new))
+		if (sky_policy_read(&list, (const char *)data + 1, size - 1, NULL))
 			assert(list.nr <= SKY_MAX_POLICIES);
 		sky_policy_list_done(&list);
 	}

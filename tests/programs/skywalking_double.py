@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """skywalking_double.py PORT [CERTIFICATE KEY]: as much of SkyWalking's OAP server as an eBPF agent speaks with, by gRPC's own library (Debian: python3-grpcio). Prints "listening PORT", then a JSON
 object for each call that came. Lines on stdin are JSON objects: {"commands": {METHOD: [[NAME, {KEY: VALUE}], ...]}}: answers from now on; {"fail": N}: the next N calls are answered
-with UNAVAILABLE; {"silent": N}: the next N are not answered for 60 s; {"refuse": {METHOD: CODE}}: that method always ends so."""
+with UNAVAILABLE; {"silent": N}: the next N are not answered for 60 s; {"refuse": {METHOD: CODE}}: that method always ends so; {"refuse_tasks": {TASK: CODE}}: so do streams of that task's records."""
 import hashlib
 import json
 import struct
@@ -13,7 +13,7 @@ from concurrent import futures
 
 import grpc # pylint: disable=import-error
 
-state = {"commands": {}, "fail": 0, "silent": 0, "refuse": {}}
+state = {"commands": {}, "fail": 0, "silent": 0, "refuse": {}, "refuse_tasks": {}}
 lock = threading.Lock()
 
 
@@ -166,7 +166,12 @@ def unary(method):
 
 def records(stream, context):
 	fault("collectProfilingData", context)
-	say("collectProfilingData", context, [record_of(data) for data in stream])
+	content = [record_of(data) for data in stream]
+	with lock:
+		refused = state["refuse_tasks"].get(content[0]["task"]["task"])
+	if refused:
+		context.abort(grpc.StatusCode[refused], "not this task")
+	say("collectProfilingData", context, content)
 	return b""
 
 

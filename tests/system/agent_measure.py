@@ -44,13 +44,6 @@ def types_of(report):
 	return {value["type"] for value in report["value_types"]}
 
 
-class Plain(HttpCollector):
-	"""Takes messages that are not packed."""
-
-	def unpack(self, body):
-		return body
-
-
 @test
 def kinds_have_turns_and_the_cpu_has_no_gap():
 	need_bpf()
@@ -125,7 +118,7 @@ def what_is_no_list():
 def destinations_get_the_type():
 	"""OTLP: a profile for each type of value; Pyroscope: another series."""
 	need_bpf()
-	with HttpCollector() as otlp, Plain() as pyroscope, Program("chain"):
+	with HttpCollector() as otlp, HttpCollector() as pyroscope, Program("chain"):
 		folder = fresh_folder("sent")
 		with agent(folder, "cpu,offcpu", "--otlp", "http://" + otlp.address, "--pyroscope", "http://" + pyroscope.address).wait_line("Sampling") as running:
 			wait_until("window off the CPU", lambda: any(kind == "offcpu" for kind, _, _ in rows(folder)))

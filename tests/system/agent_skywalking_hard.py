@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import hung_server # noqa: E402
-from harness import Program, build, build_library, check, check_equal, need_bpf, run_tests, scratch, test # noqa: E402
+from harness import Program, build, build_library, check, check_equal, fresh_folder, need_bpf, run_tests, scratch, test # noqa: E402
 from skywalking import Server, agent, command, finish, id_of, names, sent # noqa: E402
 
 AGAIN = """
@@ -93,6 +94,55 @@ def a_pid_that_is_used_again():
 	os.waitpid(program.pid, 0)
 	check_equal([alarm["content"] for alarm in server.of("reportProfilingTask")], [], "alarms")
 	check_equal(result.code, 0, "exit")
+
+
+@test
+def an_exec_of_another_file_without_randomness():
+	"""Then the stack begins where it began before; the file tells them apart."""
+	need_bpf()
+	folder = fresh_folder("fixed")
+	programs = [shutil.copy(build("becomes"), os.path.join(folder, name)) for name in ("aaaa", "bbbb")]
+	with Server() as server, subprocess.Popen(["setarch", "-R", programs[0]]) as program, agent(server) as running:
+		try:
+			server.set(commands={"queryTasks": [command("t", server.process_id(program.pid), seconds=60)]})
+			server.wait_for("a flush", lambda: server.streams("t"))
+			program.send_signal(signal.SIGUSR1)
+			server.wait_for("the new name", lambda: "bbbb" in services_of(server, program.pid))
+			time.sleep(2)
+			result = finish(running)
+		finally:
+			program.kill()
+	check("task t failed: the process is another program now" in result.err, lambda: str(result))
+
+
+@test
+def a_task_that_the_server_fails_on():
+	"""It takes nothing of the others, and ends: what the server never takes is lost, and counted."""
+	need_bpf()
+	with Server() as server, Program("chain") as one, Program("chain") as two, agent(server) as running:
+		bad, good = server.process_id(one.pid), server.process_id(two.pid)
+		server.set(refuse_tasks={"bad": "UNKNOWN"}, commands={"queryTasks": [command("bad", bad, seconds=3), command("good", good, seconds=60)]})
+		server.wait_for("flushes", lambda: len(server.streams("good")) >= 12)
+		result = finish(running)
+		server.drain()
+	check(sent(result.err, "bad")[0] == 0 and sent(result.err, "bad")[2] > 100, lambda: str(result))
+	check_equal(sum(record["count"] for record in server.records("good")), sent(result.err, "good")[0], "samples")
+	check(result.err.index("task bad, ON_CPU") < result.err.index("task good, ON_CPU") and result.err.count("answers again") == 0 and sent(result.err, "good")[3] == 0, lambda: str(result))
+
+
+@test
+def a_task_for_later():
+	"""It replaces the one that runs when it begins, not before."""
+	need_bpf()
+	with Server() as server, Program("chain") as program, agent(server) as running:
+		process = server.process_id(program.pid)
+		server.set(commands={"queryTasks": [command("now", process, seconds=60), command("later", process, seconds=60, start_in_s=7)]})
+		server.wait_for("its first flush", lambda: server.streams("later"))
+		result = finish(running)
+		server.drain()
+	seconds = {task: [stream[0]["task"]["now_ms"] / 1000 for stream in server.streams(task)] for task in ("now", "later")}
+	check(5 <= len(seconds["now"]) <= 9 and max(seconds["now"]) < min(seconds["later"]), lambda: "flushes at %s" % seconds)
+	check("task now is replaced by later" in result.err, lambda: str(result))
 
 
 @test

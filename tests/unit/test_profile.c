@@ -24,6 +24,24 @@ static void strings_are_one(void **state)
 	assert_string_equal(profile_string_text(profile, ab), "ab");
 }
 
+/* So that every reader can read what was recorded: a program may have names of any length. */
+static void long_strings_are_cut(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	char text[PROFILE_TEXT_BYTES + 2];
+	const char *cut;
+
+	memset(text, 'x', sizeof(text));
+	memcpy(text + PROFILE_TEXT_BYTES - 4, "\xc3\xa4", 2); /* the cut would be in its middle */
+	text[PROFILE_TEXT_BYTES] = '\0';
+	assert_int_equal(strlen(profile_string_text(profile, profile_string(profile, text))), PROFILE_TEXT_BYTES);
+	text[PROFILE_TEXT_BYTES] = 'x';
+	text[PROFILE_TEXT_BYTES + 1] = '\0';
+	cut = profile_string_text(profile, profile_string(profile, text));
+	assert_int_equal(strlen(cut), PROFILE_TEXT_BYTES - 1);
+	assert_string_equal(cut + PROFILE_TEXT_BYTES - 5, "x...");
+}
+
 /* Locations that differ in any one field are separate entries. */
 static void locations_differ_in_any_field(void **state)
 {
@@ -304,7 +322,7 @@ static void losses_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings_are_one),
+		cmocka_unit_test(strings_are_one), cmocka_unit_test(long_strings_are_cut),
 		cmocka_unit_test(locations_differ_in_any_field),
 		cmocka_unit_test(stacks_are_one),
 		cmocka_unit_test(equal_samples_add_up),

@@ -381,6 +381,31 @@ static void unpack(const struct buffer *packed, char *room, size_t room_bytes)
 
 #define WINDOW "{\"start_unix_ns\":\"1795792219227519552\",\"window_ns\":5,\"host\":\"h\\\"1\""
 
+/* It answers an INSERT that went well with nothing. */
+static void answers_of_clickhouse(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		enum push_result result;
+	} cases[] = { { 200, "", PUSH_DELIVERED },
+		      { 200, "Code: 241. DB::Exception: memory", PUSH_LATER },
+		      { 200, "<html>", PUSH_LATER },
+		      { 404, "no table", PUSH_LATER },
+		      { 400, "Code: 27", PUSH_REFUSED } };
+	struct post_answer answer = { .grpc_status = POST_NO_GRPC_STATUS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct push_answer judged = { 0 };
+
+		answer.status = cases[i].status;
+		answer.size = strlen(cases[i].body);
+		memcpy(answer.body, cases[i].body, answer.size);
+		clickhouse_push.judge(NULL, &answer, &judged);
+		assert_int_equal(judged.result, cases[i].result);
+	}
+}
+
 static void lines_of_clickhouse(void **state)
 {
 	static const char lines[] = "{\"record\":\"account\",\"account\":{\"host\":\"h\\\"1\",\"x\":[{}],"
@@ -417,7 +442,7 @@ int main(void)
 		cmocka_unit_test(answers_of_pyroscope),
 		cmocka_unit_test(addresses_of_others),
 		cmocka_unit_test(labels_by_name),
-		cmocka_unit_test(lines_of_clickhouse),
+		cmocka_unit_test(lines_of_clickhouse), cmocka_unit_test(answers_of_clickhouse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

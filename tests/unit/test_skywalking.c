@@ -203,7 +203,8 @@ static void ids(void **state)
 	answer_with(&buffer, "nobody", 1000, &entity);
 	answer_with(&buffer, long_id, 8, &other);
 	assert_int_equal(buffer.err, 0);
-	sky_read_ids(reader_of(buffer.data, buffer.size), processes, 3);
+	assert_true(sky_read_ids(reader_of(buffer.data, buffer.size), processes, 3));
+	assert_false(sky_read_ids(reader_of("\xff\xff\xff", 3), processes, 3));
 	assert_string_equal(a.id, "a");
 	assert_string_equal(b.id, "");
 	assert_string_equal(c.id, "");
@@ -238,21 +239,18 @@ static void policies(void **state)
 					 "\"HTTP_ERROR_RATE\":{\"Threshold\":\"1\",\"Period\":1,\"Count\":1}},\"NETWORK\":{}") "]",
 			  again[] = "[" POLICY("a", "3", "") "]";
 	struct sky_policy_list all = { 0 };
-	bool is_new;
 
-	assert_int_equal(sky_policy_read(&all, json, strlen(json), NULL, &is_new), 0);
+	assert_int_equal(sky_policy_read(&all, json, strlen(json), NULL), 0);
 	assert_int_equal(all.nr, 2);
 	assert_int_equal(all.all[0].nr, 2);
 	assert_true(all.all[0].checks[0].threshold == 80 && all.all[0].checks[0].count == 5 && !all.all[0].checks[0].is_off_cpu);
 	assert_true(all.all[0].checks[1].threshold == 1.5 && all.all[0].checks[1].is_off_cpu);
 	assert_int_equal(all.all[1].nr, 0); /* more than its period; not measured; not profiled */
-	assert_int_equal(sky_policy_read(&all, again, strlen(again), NULL, &is_new), 0);
+	assert_int_equal(sky_policy_read(&all, again, strlen(again), NULL), 0);
 	assert_int_equal(all.nr, 2);
 	assert_int_equal(all.all[0].nr, 0);
-	assert_true(is_new);
-	assert_int_equal(sky_policy_read(&all, again, strlen(again), NULL, &is_new), 0);
-	assert_false(is_new);
-	assert_int_equal(sky_policy_read(&all, "[{\"ServiceName\":3", 17, NULL, &is_new), -EBADMSG);
+	assert_int_equal(sky_policy_read(&all, again, strlen(again), NULL), 0);
+	assert_int_equal(sky_policy_read(&all, "[{\"ServiceName\":3", 17, NULL), -EBADMSG);
 	sky_policy_list_done(&all);
 }
 
@@ -269,7 +267,6 @@ static void more_policies_than_room(void **state)
 	CLEANUP(buffer_done) struct buffer json = BUFFER_INIT((size_t)1 << 20);
 	struct sky_policy_list all = { .left_out = count_left_out };
 	char text[128];
-	bool is_new;
 
 	for (int i = 0; i < SKY_MAX_POLICIES + 3; i++) {
 		snprintf(text, sizeof(text), "%c" POLICY("s%d", "u", ""), i ? ',' : '[', i);
@@ -277,7 +274,7 @@ static void more_policies_than_room(void **state)
 	}
 	buffer_append(&json, "]", 1);
 	for (int i = 1; i <= 2; i++) {
-		assert_int_equal(sky_policy_read(&all, json.data, json.size, NULL, &is_new), 0);
+		assert_int_equal(sky_policy_read(&all, json.data, json.size, NULL), 0);
 		assert_int_equal(all.nr, SKY_MAX_POLICIES);
 		assert_int_equal(nr_left_out, 3 * i);
 	}
@@ -296,9 +293,8 @@ static void periods_beyond_32_bits(void **state)
 	static const char json[] = "[" POLICY("a", "1", "\"ON_CPU\":{\"PROCESS_CPU\":{\"Threshold\":\"80\",\"Period\":4294967306,"
 						 "\"Count\":4294967301}}") "]";
 	struct sky_policy_list all = { 0 };
-	bool is_new;
 
-	assert_int_equal(sky_policy_read(&all, json, strlen(json), NULL, &is_new), 0);
+	assert_int_equal(sky_policy_read(&all, json, strlen(json), NULL), 0);
 	assert_int_equal(all.all[0].nr, 0);
 	sky_policy_list_done(&all);
 }
@@ -328,6 +324,25 @@ static void templates(void **state)
 	assert_int_equal(sky_names_check(&names, NULL), -EINVAL);
 }
 
+/* Names that differ only in what finds no room are two. */
+static void names_that_are_cut(void **state)
+{
+	struct process_identity identity = { .executable = "nginx" };
+	const struct sky_names names = { "OS_LINUX", "{service}", "{host}", "{service}/{service}/{pid}", "h1" };
+	struct sky_entity a, b;
+
+	memset(identity.service, 'x', sizeof(identity.service) - 1);
+	sky_names_fill(&names, 1, &identity, &a);
+	sky_names_fill(&names, 2, &identity, &b);
+	assert_int_equal(strlen(a.name), sizeof(a.name) - 1);
+	assert_string_not_equal(a.name, b.name);
+	assert_memory_equal(a.name, b.name, sizeof(a.name) - 18);
+	assert_int_equal(strlen(a.service), sizeof(a.service) - 1); /* it has just room */
+	assert_null(strchr(a.service, '~'));
+	sky_names_fill(&names, 1, &identity, &b);
+	assert_string_equal(a.name, b.name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,7 +350,7 @@ int main(void)
 		cmocka_unit_test(names_of_interpreters),     cmocka_unit_test(large_counts), cmocka_unit_test(long_names),
 		cmocka_unit_test(no_profile),		     cmocka_unit_test(ids),	  cmocka_unit_test(periods),
 		cmocka_unit_test(policies),		     cmocka_unit_test(templates),	  cmocka_unit_test(more_policies_than_room),
-		cmocka_unit_test(periods_beyond_32_bits),
+		cmocka_unit_test(periods_beyond_32_bits),    cmocka_unit_test(names_that_are_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
