@@ -149,4 +149,5 @@ def no_profiles():
 		check("service.profilesSupport" in result.err and counts(result.err)["waiting"] and not counts(result.err)["refused"], lambda: str(result)) # pylint: disable=cell-var-from-loop
 
 
-run_tests(seconds=900)
+if __name__ == "__main__":
+	run_tests(seconds=900)
