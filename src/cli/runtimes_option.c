@@ -26,9 +26,21 @@ static bool is_known(const char *name, bool is_alone)
 	return false;
 }
 
+/* Did you mean ...? Or all that there are. */
+static int refuse(const char *name, struct diag *diag)
+{
+	const char *nearest = option_nearest(name, name_at, NULL);
+	char known[256] = "";
+
+	if (nearest)
+		return diag_errno(diag, EINVAL, "runtimes: there is no language '%s': did you mean %s?", name, nearest);
+	for (uint32_t i = 1; runtimes_option_name_at(i); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i > 1 ? ", " : "", runtimes_option_name_at(i));
+	return diag_errno(diag, EINVAL, "runtimes: there is no language '%s', but %s", name, known);
+}
+
 int runtimes_option_check(const char *list, struct diag *diag)
 {
-	const char *nearest;
 	char name[40];
 
 	for (const char *at = list; at; at = *at ? at + 1 : NULL) {
@@ -40,9 +52,7 @@ int runtimes_option_check(const char *list, struct diag *diag)
 			continue;
 		if (!strcmp(name, "none"))
 			return diag_errno(diag, EINVAL, "runtimes: none stands alone");
-		nearest = option_nearest(name, name_at, NULL);
-		return diag_errno(diag, EINVAL, "runtimes: there is no language '%s'%s%s%s", name, nearest ? ": did you mean " : "",
-				  nearest ? nearest : "", nearest ? "?" : "");
+		return refuse(name, diag);
 	}
 	return 0;
 }
