@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
-from collectors import HttpCollector, counts, enlarge # noqa: E402
+from collectors import HttpCollector, counts, enlarge, free_port # noqa: E402
 from foreign import CACHE, install # noqa: E402
 from harness import Background, Program, check, check_equal, converted, fresh_folder, need_bpf, nr_samples, run_tests, scratch, test # noqa: E402
 
@@ -36,12 +36,6 @@ def collector():
 	go = {"GOBIN": FOLDER, "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
 	builder = install(os.path.join(FOLDER, "builder"), "go", ["go", "install", "go.opentelemetry.io/collector/cmd/builder@" + VERSION], seconds=600, **go)
 	return install(os.path.join(FOLDER, "otelcol"), "go", [builder, "--config", manifest], seconds=900, **go)
-
-
-def free_port():
-	with socket.socket() as s:
-		s.bind(("127.0.0.1", 0))
-		return s.getsockname()[1]
 
 
 @contextlib.contextmanager

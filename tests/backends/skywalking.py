@@ -15,6 +15,7 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+from collectors import free_port # noqa: E402
 from harness import Background, Program, check, check_equal, cpu_seconds, find_tool, fresh_folder, need_bpf, run, run_tests, skip, test # noqa: E402
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests", "oap-10.1.0")
@@ -63,12 +64,6 @@ SCHEDULES = "query($t:ID!){s:queryEBPFProfilingSchedules(taskId:$t){scheduleId p
 ANALYSE = ("query($s:[ID!]!,$t:[EBPFProfilingAnalyzeTimeRange!]!,$a:EBPFProfilingAnalyzeAggregateType){r:analysisEBPFProfilingResult(scheduleIdList:$s,timeRanges:$t,aggregateType:$a)"
 	"{tip trees{elements{id parentId symbol stackType dumpCount}}}}")
 CREATE = "mutation($r:EBPFProfilingTaskFixedTimeCreationRequest!){t:createEBPFProfilingFixedTimeTask(request:$r){status errorReason id}}"
-
-
-def free_port():
-	with socket.socket() as s:
-		s.bind(("127.0.0.1", 0))
-		return s.getsockname()[1]
 
 
 def libraries():

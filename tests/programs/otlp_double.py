@@ -6,16 +6,14 @@ object for each request that it saw: its time, the code of the answer, and the f
 import json
 import os
 import sys
-import threading
 import time
-from concurrent import futures
 
 import grpc # pylint: disable=import-error
 from google.protobuf import any_pb2, duration_pb2 # pylint: disable=import-error
+from grpc_double import lock, serve
 
 METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 state = {"answers": []}
-lock = threading.Lock()
 
 
 def message(*fields):
@@ -54,14 +52,4 @@ class Handler(grpc.GenericRpcHandler):
 		return grpc.unary_unary_rpc_method_handler(export) if handler_call_details.method == METHOD else None
 
 
-def main():
-	server = grpc.server(futures.ThreadPoolExecutor(4), handlers=[Handler()], options=[("grpc.so_reuseport", 0)])
-	port = server.add_insecure_port("127.0.0.1:" + sys.argv[1])
-	server.start()
-	print("listening %d" % port, flush=True)
-	for line in sys.stdin:
-		with lock:
-			state.update(json.loads(line))
-
-
-main()
+serve(Handler(), state, 4, sys.argv[1])

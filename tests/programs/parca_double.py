@@ -5,13 +5,11 @@ took: labels, and the pprof in base64. Lines on stdin are JSON objects: {"refuse
 import base64
 import json
 import sys
-import threading
-from concurrent import futures
 
 import grpc # pylint: disable=import-error
+from grpc_double import lock, serve
 
 state = {"refuse": []}
-lock = threading.Lock()
 
 
 def fields(data):
@@ -51,14 +49,4 @@ class Handler(grpc.GenericRpcHandler):
 		return grpc.unary_unary_rpc_method_handler(write_raw) if handler_call_details.method == "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw" else None
 
 
-def main():
-	server = grpc.server(futures.ThreadPoolExecutor(4), handlers=[Handler()], options=[("grpc.so_reuseport", 0)])
-	port = server.add_insecure_port("127.0.0.1:" + sys.argv[1])
-	server.start()
-	print("listening %d" % port, flush=True)
-	for line in sys.stdin:
-		with lock:
-			state.update(json.loads(line))
-
-
-main()
+serve(Handler(), state, 4, sys.argv[1])

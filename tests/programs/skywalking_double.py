@@ -7,14 +7,12 @@ import hashlib
 import json
 import struct
 import sys
-import threading
 import time
-from concurrent import futures
 
 import grpc # pylint: disable=import-error
+from grpc_double import lock, serve
 
 state = {"commands": {}, "fail": 0, "silent": 0, "refuse": {}, "refuse_tasks": {}}
-lock = threading.Lock()
 
 
 def varint(data, at):
@@ -182,18 +180,4 @@ class Handler(grpc.GenericRpcHandler):
 		return grpc.stream_unary_rpc_method_handler(records) if method == "collectProfilingData" else unary(method)
 
 
-def main():
-	server = grpc.server(futures.ThreadPoolExecutor(8), handlers=[Handler()], options=[("grpc.so_reuseport", 0)])
-	if len(sys.argv) > 2:
-		with open(sys.argv[2], "rb") as certificate, open(sys.argv[3], "rb") as key:
-			port = server.add_secure_port("127.0.0.1:" + sys.argv[1], grpc.ssl_server_credentials([(key.read(), certificate.read())]))
-	else:
-		port = server.add_insecure_port("127.0.0.1:" + sys.argv[1])
-	server.start()
-	print("listening %d" % port, flush=True)
-	for line in sys.stdin:
-		with lock:
-			state.update(json.loads(line))
-
-
-main()
+serve(Handler(), state, 8, *sys.argv[1:])

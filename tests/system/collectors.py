@@ -61,6 +61,13 @@ def enlarge(folder, nr_functions=ENLARGED_BY, name_bytes=92, depth=1):
 	return nr_samples(converted(folder))
 
 
+def free_port():
+	"""For a server that does not say which one it took."""
+	with socket.socket() as s:
+		s.bind(("127.0.0.1", 0))
+		return s.getsockname()[1]
+
+
 class Collector:
 	"""Answers requests by a list of faults, then well. .taken: the messages that it took, as (time, bytes)."""
 
