@@ -6,6 +6,7 @@
 
 #include "codec/base64.h"
 #include "codec/protobuf_read.h"
+#include "send/mentions.h"
 
 #define WORDS 300 /* of the server, that are kept */
 
@@ -32,15 +33,6 @@ void grpc_close(struct buffer *body, size_t opened, bool is_packed)
 bool grpc_is_answer(const struct post_answer *answer)
 {
 	return answer->status == 200 && answer->grpc_status != POST_NO_GRPC_STATUS;
-}
-
-static bool mentions(const char *text, const char *const *words)
-{
-	for (; *words; words++) {
-		if (strstr(text, *words))
-			return true;
-	}
-	return false;
 }
 
 /* --- when to come back (google/rpc/status.proto, error_details.proto; google/protobuf/any.proto, duration.proto) ---------------------- */

@@ -10,6 +10,7 @@
 #include "codec/protobuf_read.h"
 #include "codec/zstd_pack.h"
 #include "send/grpc.h"
+#include "send/mentions.h"
 
 #define MAX_WORDS     300 /* of the server, that are kept */
 
@@ -84,15 +85,6 @@ static void read_response(struct reader message, struct push_answer *answer)
 	}
 }
 
-static bool mentions(const struct push_answer *answer, const char *const *words)
-{
-	for (; *words; words++) {
-		if (strstr(answer->text, *words))
-			return true;
-	}
-	return false;
-}
-
 static void advise(struct push_answer *answer, const char *option, const char *value)
 {
 	size_t length = strlen(answer->text);
@@ -112,13 +104,13 @@ static void find_advice(const struct otlp_push *push, struct push_answer *answer
 
 	if (answer->result == PUSH_DELIVERED || answer->result == PUSH_TOO_LARGE)
 		return;
-	if (mentions(answer, of_version)) {
+	if (mentions(answer->text, of_version)) {
 		answer->result = PUSH_LATER;
 		advise(answer, "otlp-version", others[push->version]);
-	} else if (push->compression != NONE && mentions(answer, of_compression)) {
+	} else if (push->compression != NONE && mentions(answer->text, of_compression)) {
 		answer->result = PUSH_LATER;
 		advise(answer, "otlp-compression", compressions[push->compression == GZIP ? NONE : GZIP]);
-	} else if (mentions(answer, of_form)) {
+	} else if (mentions(answer->text, of_form)) {
 		advise(answer, "otlp-version", others[push->version]);
 	}
 }

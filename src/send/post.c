@@ -243,7 +243,5 @@ int post_send(struct post_client *client, const struct post_request *request, st
 	client->curl.easy_getinfo(client->easy, CURL_INFO_SIZE_UPLOAD, &uploaded);
 	ret_answer->status = (int)status;
 	ret_answer->was_sent = (uint64_t)uploaded >= request->size;
-	if (ret_answer->grpc_status > 0) /* a server may refuse a call before it has read it, and reset the stream behind its answer */
-		code = 0;
 	return code ? fail(client, code, diag) : 0;
 }
