@@ -52,18 +52,38 @@ static const struct {
 	{ "U", KIND_USDT },
 };
 
-/* Cuts off the word before the first ':' if it names a kind. */
-static enum kind take_kind(char **at)
+/* The kind that the word before the first ':' names, of *ret_size bytes with the colon. */
+static enum kind find_kind(const char *text, size_t *ret_size)
 {
-	size_t size = strcspn(*at, ":");
+	size_t size = strcspn(text, ":");
 
-	for (size_t i = 0; (*at)[size] && i < ARRAY_SIZE(words); i++) {
-		if (strlen(words[i].word) == size && !strncmp(words[i].word, *at, size)) {
-			*at += size + 1;
+	*ret_size = size + 1;
+	for (size_t i = 0; text[size] && i < ARRAY_SIZE(words); i++) {
+		if (strlen(words[i].word) == size && !strncmp(words[i].word, text, size))
 			return words[i].kind;
-		}
 	}
 	return KIND_ANY;
+}
+
+const char *probe_spec_kind(const char *text, size_t *ret_size)
+{
+	enum kind kind = find_kind(text, ret_size);
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (words[i].kind == kind)
+			return words[i].word; /* the first one is the kind's own */
+	}
+	return NULL;
+}
+
+/* Cuts off that word. */
+static enum kind take_kind(char **at)
+{
+	size_t size;
+	enum kind kind = find_kind(*at, &size);
+
+	*at += kind == KIND_ANY ? 0 : size;
+	return kind;
 }
 
 static int set_call(struct probe_spec *spec, struct kernel_types *types, const char *name, bool end, struct diag *diag)

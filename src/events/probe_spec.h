@@ -24,6 +24,9 @@ struct probe_spec {
 	char *text, *copy;	 /* as it was typed; the parts that the triggers point to */
 };
 
+/* The kind of probe that the word before the first ':' names ("tracepoint" for "t"), and the bytes of that word with the colon; NULL: it
+ * names none. */
+const char *probe_spec_kind(const char *text, size_t *ret_size);
 /* `size`: of the text. `latency`: the end is wanted, too. 0; -EINVAL, -ENOENT, -EOPNOTSUPP with what to do; -ENOMEM. */
 MUST_CHECK int probe_spec_parse(const char *text, size_t size, bool latency, struct kernel_types *types, struct diag *diag,
 				struct probe_spec *ret_spec);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What can be traced: system calls by the kernel's headers, tracepoints by BTF, kernel functions by /proc/kallsyms. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/tracefs.h"
+#include "events/probe_spec.h"
 #include "programs/call_numbers.h"
 #include "programs/kernel_functions.h"
 #include "programs/kernel_types.h"
@@ -21,9 +22,9 @@
 
 struct listing {
 	struct kernel_types *types;
-	char pattern[LINE_BYTES];   /* of a name, or of type:name */
-	char group[GROUP_BYTES];    /* of tracepoints; "": any */
-	int tracefs_fd;             /* knows the groups; -1: there is none */
+	char pattern[LINE_BYTES];  /* of a name, or of type:name */
+	char group[GROUP_BYTES];   /* of tracepoints; "": any */
+	int tracefs_fd;            /* knows the groups; -1: there is none */
 	const char *function_type; /* as which functions are listed */
 	bool verbose, has_functions;
 	struct buffer lines;
@@ -32,39 +33,24 @@ struct listing {
 	uint64_t nr;
 };
 
-/* Begins with one of these words and a colon? Then *at moves behind it. */
-static bool has_type(const char **at, const char *const types[], size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		size_t length = strlen(types[i]);
-
-		if (!strncmp(*at, types[i], length) && (*at)[length] == ':') {
-			*at += length + 1;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Takes also what perf and bpftrace call it: sched:sched_switch, t:sched:sched_switch, syscalls:sys_enter_read. */
 static void set_pattern(struct listing *listing, const char *pattern)
 {
-	static const char *const others[] = { "syscall", "kprobe", "kretprobe", "fentry", "fexit" };
-	static const char *const tracepoint[] = { "tracepoint", "t" };
-	const char *at = pattern && *pattern ? pattern : "*", *name = at;
-	bool is_tracepoint = !has_type(&name, others, ARRAY_SIZE(others)) && has_type(&name, tracepoint, ARRAY_SIZE(tracepoint));
-	const char *colon = name == at || is_tracepoint ? strchr(name, ':') : NULL;
+	static const char tracepoint[] = "tracepoint";
+	const char *text = pattern && *pattern ? pattern : "*";
+	size_t size;
+	const char *kind = probe_spec_kind(text, &size), *name = kind ? text + size : text;
+	const char *colon = !kind || !strcmp(kind, tracepoint) ? strchr(name, ':') : NULL;
 
 	if (!strncmp(name, "syscalls:sys_enter_", 19) || !strncmp(name, "syscalls:sys_exit_", 18)) {
-		snprintf(listing->pattern, sizeof(listing->pattern), "syscall:%s", strchr(name + 13, '_') + 1);
-		return;
-	}
-	if (colon && (size_t)(colon - name) < sizeof(listing->group)) {
+		kind = "syscall";
+		name = strchr(name + 13, '_') + 1;
+	} else if (colon && (size_t)(colon - name) < sizeof(listing->group)) {
 		memcpy(listing->group, name, (size_t)(colon - name));
-		snprintf(listing->pattern, sizeof(listing->pattern), "tracepoint:%s", colon + 1);
-	} else {
-		snprintf(listing->pattern, sizeof(listing->pattern), "%s%s", is_tracepoint ? "tracepoint:" : "", is_tracepoint ? name : at);
+		kind = tracepoint;
+		name = colon + 1;
 	}
+	snprintf(listing->pattern, sizeof(listing->pattern), "%s%s%s", kind ?: "", kind ? ":" : "", name);
 }
 
 static bool is_in_group(const struct listing *listing, const char *name)
