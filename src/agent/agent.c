@@ -436,7 +436,6 @@ static int start_server(const struct agent_arguments *arguments, struct agent *a
 	add_others(agent, &sources);
 	memcpy(sources.deliveries, agent->deliveries, sizeof(sources.deliveries));
 	err = agent_server_start(&sources, arguments->listen, &diag, &agent->server);
-
 	if (err)
 		output_say("%s", failure_text(&diag, err));
 	return err;

@@ -14,14 +14,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/cleanup.h"
 #include "base/number.h"
+#include "base/process_stat.h"
 #include "base/small_file.h"
 
 #define MAX_PROCESSES 256
 #define MAX_PROGRAMS  512
 #define CHILDREN_BYTES 4096
-#define UTIME_FIELD   11 /* of /proc/PID/stat, counted from behind the name; system time is the next */
 
 /* --- processes ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -47,9 +47,9 @@ static void add_children(uint64_t pid, const char *tid, struct processes *proces
 static void add_descendants(struct processes *processes)
 {
 	for (uint32_t i = 0; i < processes->nr; i++) {
+		CLEANUP(closedirp) DIR *threads = NULL;
 		const struct dirent *entry;
 		char path[64];
-		DIR *threads;
 
 		snprintf(path, sizeof(path), "/proc/%" PRIu64 "/task", processes->ids[i]);
 		threads = opendir(path);
@@ -57,39 +57,19 @@ static void add_descendants(struct processes *processes)
 			if (*entry->d_name != '.')
 				add_children(processes->ids[i], entry->d_name, processes);
 		}
-		if (threads)
-			closedir(threads);
 	}
 }
 
-/* User and system time of a process so far, with those of its children that it has waited for. */
-static uint64_t cpu_ns_of(uint64_t pid)
+/* User and system time of a process so far, with those of its children that it has waited for; and its memory. */
+static void add_process(uint32_t pid, struct agent_cost *cost)
 {
-	char path[64], text[1024], *at;
-	unsigned long long times[4] = { 0 };
+	struct process_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)))
-		return 0;
-	at = strrchr(text, ')'); /* the name may have any characters */
-	for (int i = 0; at && i <= UTIME_FIELD; i++)
-		at = strchr(at + 1, ' ');
-	if (!at || sscanf(at, "%llu %llu %llu %llu", &times[0], &times[1], &times[2], &times[3]) != 4)
-		return 0;
-	return (times[0] + times[1] + times[2] + times[3]) * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
-static uint64_t rss_bytes_of(uint64_t pid)
-{
-	char path[64], text[128], *second;
-	uint64_t pages;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/statm", pid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) || !(second = strchr(text, ' ')))
-		return 0;
-	second++;
-	second[strcspn(second, " ")] = '\0';
-	return number_u64(second, UINT64_MAX >> 20, &pages) ? 0 : pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (process_stat_read(pid, &stat))
+		return;
+	cost->cpu_ns += process_stat_ns(&stat, PROCESS_STAT_UTIME) + process_stat_ns(&stat, PROCESS_STAT_STIME) +
+			process_stat_ns(&stat, PROCESS_STAT_CUTIME) + process_stat_ns(&stat, PROCESS_STAT_CSTIME);
+	cost->rss_bytes += process_stat_rss_bytes(&stat);
 }
 
 /* --- BPF programs --------------------------------------------------------------------------------------------------------------------- */
@@ -141,14 +121,12 @@ static void read_fd(const char *fd, struct programs *programs)
 /* With the lock. Programs come and go with their sessions; what they took until they were read last stays counted. */
 static void read_programs(struct agent_cost_reader *reader)
 {
+	CLEANUP(closedirp) DIR *fds = opendir("/proc/self/fdinfo");
 	struct programs now = { 0 };
-	DIR *fds = opendir("/proc/self/fdinfo");
 	const struct dirent *entry;
 
 	while (fds && (entry = readdir(fds)))
 		read_fd(entry->d_name, &now);
-	if (fds)
-		closedir(fds);
 	for (uint32_t i = 0; i < now.nr; i++) {
 		const struct program *before = find(&reader->known, now.list[i].id);
 
@@ -195,8 +173,6 @@ void agent_cost_read(struct agent_cost_reader *reader, struct agent_cost *ret_co
 	*ret_cost = (struct agent_cost){ .bpf_ns = reader->bpf_ns };
 	pthread_mutex_unlock(&reader->lock);
 	add_descendants(&processes);
-	for (uint32_t i = 0; i < processes.nr; i++) {
-		ret_cost->cpu_ns += cpu_ns_of(processes.ids[i]);
-		ret_cost->rss_bytes += rss_bytes_of(processes.ids[i]);
-	}
+	for (uint32_t i = 0; i < processes.nr; i++)
+		add_process((uint32_t)processes.ids[i], ret_cost);
 }

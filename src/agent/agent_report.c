@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/agent_report.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/number.h"
-#include "base/small_file.h"
+#include "base/process_stat.h"
 
 #define STORE_AGE_NS NS_PER_S
 #define MAX_LATE     3 /* windows */
@@ -41,14 +39,9 @@ static void refresh_store(const struct agent_sources *sources, uint32_t window, 
 
 static uint64_t rss_bytes(void)
 {
-	char text[128], *second;
-	uint64_t pages;
+	struct process_stat stat;
 
-	if (small_file_read(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) || !(second = strchr(text, ' ')))
-		return 0;
-	second++;
-	second[strcspn(second, " ")] = '\0';
-	return number_u64(second, UINT64_MAX >> 20, &pages) ? 0 : pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return process_stat_read((uint32_t)getpid(), &stat) ? 0 : process_stat_rss_bytes(&stat);
 }
 
 /* --- health --------------------------------------------------------------------------------------------------------------------------- */

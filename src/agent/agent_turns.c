@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/hold_signals.h"
+#include "base/timed_wait.h"
 
 struct agent_turns {
 	struct agent_turns_options options;
@@ -36,12 +36,11 @@ static bool show_session(struct agent_turns *turns, struct sonde_session *sessio
 static bool pause_for(struct agent_turns *turns, uint64_t pause_ns)
 {
 	uint64_t until_ns = clock_ns() + pause_ns;
-	struct timespec until = { .tv_sec = (time_t)(until_ns / NS_PER_S), .tv_nsec = (long)(until_ns % NS_PER_S) };
 	bool goes_on;
 
 	pthread_mutex_lock(&turns->lock);
 	while (!turns->is_ending && clock_ns() < until_ns)
-		pthread_cond_timedwait(&turns->has_changed, &turns->lock, &until);
+		timed_cond_wait(&turns->has_changed, &turns->lock, until_ns);
 	goes_on = !turns->is_ending;
 	pthread_mutex_unlock(&turns->lock);
 	return goes_on;
@@ -101,17 +100,13 @@ int agent_turns_start(const struct agent_turns_options *options, struct diag *di
 {
 	HOLD_SIGNALS();
 	struct agent_turns *turns = calloc(1, sizeof(*turns));
-	pthread_condattr_t attributes;
 	int err;
 
 	if (!turns)
 		return -ENOMEM;
 	turns->options = *options;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&turns->lock, NULL);
-	pthread_cond_init(&turns->has_changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	timed_cond_init(&turns->has_changed);
 	err = pthread_create(&turns->thread, NULL, run, turns);
 	if (err) {
 		free(turns);

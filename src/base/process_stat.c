@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/dir.h"
 #include "base/number.h"
 #include "base/small_file.h"
@@ -73,4 +74,14 @@ uint64_t process_stat_number(const struct process_stat *stat, int field)
 
 	snprintf(digits, sizeof(digits), "%.*s", (int)strcspn(text, " "), text);
 	return number_u64(digits, UINT64_MAX, &number) ? 0 : number;
+}
+
+uint64_t process_stat_ns(const struct process_stat *stat, int field)
+{
+	return process_stat_number(stat, field) * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+uint64_t process_stat_rss_bytes(const struct process_stat *stat)
+{
+	return process_stat_number(stat, PROCESS_STAT_RSS) * (uint64_t)sysconf(_SC_PAGESIZE);
 }

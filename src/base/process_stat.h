@@ -5,9 +5,10 @@
 
 #include "base/cleanup.h"
 
-enum { PROCESS_STAT_STATE = 3, PROCESS_STAT_FLAGS = 9, PROCESS_STAT_UTIME = 14, PROCESS_STAT_STIME = 15, PROCESS_STAT_THREADS = 20,
-       PROCESS_STAT_START = 22 /* in ticks of the clock since boot */, PROCESS_STAT_STACK = 28 /* where the program's stack begins */,
-       PROCESS_STAT_ENV_START = 50, PROCESS_STAT_ENV_END = 51 };
+enum { PROCESS_STAT_STATE = 3, PROCESS_STAT_FLAGS = 9, PROCESS_STAT_UTIME = 14, PROCESS_STAT_STIME = 15,
+       PROCESS_STAT_CUTIME = 16, PROCESS_STAT_CSTIME = 17 /* of children that it has waited for */, PROCESS_STAT_THREADS = 20,
+       PROCESS_STAT_START = 22 /* since boot */, PROCESS_STAT_RSS = 24 /* in pages */,
+       PROCESS_STAT_STACK = 28 /* where the program's stack begins */, PROCESS_STAT_ENV_START = 50, PROCESS_STAT_ENV_END = 51 };
 
 struct process_stat {
 	char text[1024];
@@ -22,3 +23,5 @@ uint32_t process_stat_thread(int proc_fd);
 /* A field's first character, behind the name; '\0': there is no such field. */
 char process_stat_char(const struct process_stat *stat, int field);
 uint64_t process_stat_number(const struct process_stat *stat, int field); /* 0: it is none, or negative */
+uint64_t process_stat_ns(const struct process_stat *stat, int field);     /* of a time */
+uint64_t process_stat_rss_bytes(const struct process_stat *stat);

@@ -372,18 +372,18 @@ int sky_client_start(const struct sky_options *options, struct diag *diag, struc
 
 void sky_client_end(struct sky_client *client)
 {
-	uint64_t until_ns = clock_ns() + LAST_NS + OVER_NS;
+	uint64_t until_ns = clock_ns() + LAST_NS;
 
 	if (!client)
 		return;
 	pthread_mutex_lock(&client->lock);
-	client->until_ns = until_ns - OVER_NS;
+	client->until_ns = until_ns;
 	client->is_ending = true;
 	pthread_cond_signal(&client->has_changed);
 	pthread_mutex_unlock(&client->lock);
-	if (!timed_join(client->thread, until_ns)) {
+	if (!timed_join(client->thread, until_ns + OVER_NS)) {
 		__atomic_store_n(&client->stop, true, __ATOMIC_RELAXED);
-		if (!timed_join(client->thread, until_ns + JOIN_NS)) {
+		if (!timed_join(client->thread, until_ns + OVER_NS + JOIN_NS)) {
 			output_say("%s: it is not waited for any longer", client->options.address);
 			return; /* the thread has what it uses until this process ends */
 		}

@@ -102,12 +102,13 @@ static bool measure(const struct sky_watch *watch, struct measured *ret_measured
 {
 	struct process_stat stat;
 	struct sky_program now;
-	uint64_t ticks;
 
-	if (process_stat_read(watch->pid, &stat) || !sky_program_read(watch->pid, &now) || !sky_program_is(&now, &watch->program))
+	if (process_stat_read(watch->pid, &stat))
 		return false;
-	ticks = process_stat_number(&stat, PROCESS_STAT_UTIME) + process_stat_number(&stat, PROCESS_STAT_STIME);
-	ret_measured->cpu_ns = ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+	sky_program_of(watch->pid, &stat, &now);
+	if (!sky_program_is(&now, &watch->program))
+		return false;
+	ret_measured->cpu_ns = process_stat_ns(&stat, PROCESS_STAT_UTIME) + process_stat_ns(&stat, PROCESS_STAT_STIME);
 	ret_measured->nr_threads = process_stat_number(&stat, PROCESS_STAT_THREADS);
 	return true;
 }

@@ -33,10 +33,8 @@ static struct sky_known *find(const struct sky_processes *processes, uint32_t pi
 	return NULL;
 }
 
-static bool is_old_enough(uint64_t start, uint64_t min_age_ns)
+static bool is_old_enough(uint64_t start_ns, uint64_t min_age_ns)
 {
-	uint64_t start_ns = start * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
-
 	return clock_of_ns(CLOCK_BOOTTIME) >= start_ns + min_age_ns;
 }
 
@@ -112,7 +110,7 @@ void sky_processes_look(struct sky_processes *processes, const struct sky_names 
 		known = find(processes, (uint32_t)pid, &program);
 		if (known)
 			known->is_there = true;
-		else if (program.stack && program.path && is_old_enough(program.start, min_age_ns))
+		else if (program.stack && program.path && is_old_enough(program.start_ns, min_age_ns))
 			add(processes, names, (uint32_t)pid, &program);
 	}
 	remove_ended(processes);

@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "base/process_stat.h"
 
 /* Reading the link asks no file system. */
 static uint64_t path_of(uint32_t thread)
@@ -39,23 +38,29 @@ static void look_at_threads(uint32_t pid, struct sky_program *program)
 	program->thread = thread;
 }
 
+void sky_program_of(uint32_t pid, const struct process_stat *stat, struct sky_program *ret_program)
+{
+	*ret_program = (struct sky_program){ .start_ns = process_stat_ns(stat, PROCESS_STAT_START),
+					     .stack = process_stat_number(stat, PROCESS_STAT_STACK),
+					     .thread = pid };
+	if (process_stat_char(stat, PROCESS_STAT_STATE) == 'Z')
+		look_at_threads(pid, ret_program);
+	if (ret_program->stack)
+		ret_program->path = path_of(ret_program->thread);
+}
+
 bool sky_program_read(uint32_t pid, struct sky_program *ret_program)
 {
 	struct process_stat stat;
 
 	if (process_stat_read(pid, &stat))
 		return false;
-	*ret_program = (struct sky_program){ .start = process_stat_number(&stat, PROCESS_STAT_START),
-					     .stack = process_stat_number(&stat, PROCESS_STAT_STACK),
-					     .thread = pid };
-	if (process_stat_char(&stat, PROCESS_STAT_STATE) == 'Z')
-		look_at_threads(pid, ret_program);
-	if (ret_program->stack)
-		ret_program->path = path_of(ret_program->thread);
+	sky_program_of(pid, &stat, ret_program);
 	return true;
 }
 
 bool sky_program_is(const struct sky_program *a, const struct sky_program *b)
 {
-	return a->start == b->start && (a->stack == b->stack || !a->stack || !b->stack) && (a->path == b->path || !a->path || !b->path);
+	return a->start_ns == b->start_ns && (a->stack == b->stack || !a->stack || !b->stack) &&
+	       (a->path == b->path || !a->path || !b->path);
 }
