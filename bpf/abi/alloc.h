@@ -27,8 +27,10 @@ struct sonde_alloc_config {
 	__u32 only_tgid;                     /* the one process asked for; 0: the filters decide */
 	__u32 held_tgid;                     /* stopped where its stacks cannot be walked yet (struct sonde_alloc_hold); 0: none */
 	__u32 sums;                          /* 1: sums of what was allocated are kept, for each stack (struct sonde_alloc_sum) */
+	__u32 windows;                       /* 1: only struct sonde_alloc_hit, while the gate is open; no blocks, no sums */
+	__u32 own_tgid;                      /* with `windows`: hits of user space itself, without stacks, to measure what they cost */
 };
-_Static_assert(sizeof(struct sonde_alloc_config) == 40, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_alloc_config) == 48, "layout changed: bump SONDE_ABI_VERSION");
 
 /* A command that has just begun allocates faster than its mappings become known. So it is stopped (SIGSTOP) until user space has read them,
  * and lets it go on. */
@@ -37,6 +39,27 @@ _Static_assert(sizeof(struct sonde_alloc_config) == 40, "layout changed: bump SO
 struct sonde_alloc_hold {
 	__u32 is_held;                       /* set after the signal was sent; user space clears it, then sends SIGCONT */
 	__u32 nr;                            /* so many times */
+};
+
+/* With alloc_cfg.windows. A call that began while the gate was open. */
+#define SONDE_ALLOC_HITS 32768 /* of one window; more are counted */
+
+struct sonde_alloc_hit {
+	__u64 user_stack, runtime_stack;     /* as in struct sonde_stack_ids */
+	__u64 bytes;                         /* as requested */
+	__u64 busy_ns;                       /* what the programs have taken of the thread's time in this window, in nr_runs */
+	__u32 tgid, tid;
+	__u32 generation;
+	__u32 nr_traps, nr_runs;             /* so many probes the thread has met in this window; so many were measured */
+	__u8 user_state, runtime_state;      /* enum sonde_stack_state */
+	__u8 failed;                         /* 1: the function returned no block */
+	__u8 pad;                            /* zero */
+};
+_Static_assert(sizeof(struct sonde_alloc_hit) == 56, "layout changed: bump SONDE_ABI_VERSION");
+
+struct sonde_alloc_gate {
+	__u32 window;                        /* its number; 0: the gate is closed */
+	__u32 nr_hits;                       /* of this window, also those that found no room */
 };
 
 #define SONDE_ALLOC_HEAP 0    /* blocks of an allocator */
@@ -85,7 +108,7 @@ struct sonde_alloc_sum {
 /* One per CPU. */
 #define SONDE_ALLOC_COUNTER_LIST(X) \
 	X(allocs)          /* calls that returned a block */ \
-	X(counted)         /* calls, before anything else was probed */ \
+	X(counted)         /* calls, before anything else was probed; hits, with alloc_cfg.windows */ \
 	X(failed)          /* calls that returned none */ \
 	X(frees)           /* of known blocks, with those that realloc gave up */ \
 	X(frees_unknown)   /* of blocks that were allocated before the start; glibc also frees, at a thread's end, what that had freed and \

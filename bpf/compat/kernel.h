@@ -117,6 +117,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct sched_info sched_info;
 	struct sched_entity se;
+	unsigned long nvcsw, nivcsw; /* context switches so far: it waited; it lost its CPU */
 	__u64 self_exec_id; /* incremented by each exec */
 	__u64 start_time; /* CLOCK_MONOTONIC, ns */
 	struct mm_struct *mm;

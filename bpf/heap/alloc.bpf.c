@@ -24,10 +24,10 @@
 #include "lib/user_regs.h"
 #include "lib/user_stack_cache.h"
 #include "lib/map.h"
+#include "heap/hits.h"
 
 static const int walk_is_recorded = 1;
 
-#define STACKS 4 /* kept of a thread: it allocates in few places at a time */
 #define SAME_STACK_BYTES 65536 /* frames of one allocator's functions are closer to each other */
 #define MAX_UNMAPPED 64 /* regions, by one munmap */
 #define MAP_IS_FIXED 0x10      /* MAP_FIXED, linux/mman.h of x86 and arm64 */
@@ -35,8 +35,6 @@ static const int walk_is_recorded = 1;
 #define EEXIST 17
 #define SIGSTOP 19
 #define E2BIG 7
-
-const volatile struct sonde_alloc_config alloc_cfg = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -52,13 +50,6 @@ struct {
 	__type(value, struct sonde_alloc_sum);
 } alloc_sums MAP("sonde_mem_sums");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sonde_alloc_counters);
-} alloc_counters MAP("sonde_mem_stat");
-
 const struct sonde_alloc_sum no_sum = {}; /* of a new stack; too large for the programs' stack */
 
 struct {
@@ -68,43 +59,7 @@ struct {
 	__type(value, struct sonde_alloc_hold);
 } alloc_hold MAP("sonde_mem_hold");
 
-struct call { /* of an allocator's function, from its entry to its return */
-	__u64 sp;                    /* at the entry; 0: none. Identifies the call in its thread */
-	__u64 out;                   /* posix_memalign: where it writes the address */
-	__u64 old_addr;              /* realloc, mremap: the block that it is given */
-	struct sonde_alloc_block block, old;
-	__u32 has_old;               /* `old` was removed, and is put back if the call fails */
-	__u32 is_left_out;
-	__u64 old_bytes;             /* mremap: so many of the old region */
-	__u64 inner_addr, inner_bytes; /* the block that the last function it called returned; address 0: none */
-	__u32 is_fixed;              /* mmap: it replaces what is there */
-	__u32 pad;
-};
-
-struct thread {
-	struct call calls[SONDE_ALLOC_CALLS];
-	__u32 next;                  /* the one that is given up when there are too many */
-	__u32 next_stack, nr_hits;
-	__u32 fresh;                 /* number + 1 of the entry of `stacks` that was just filled; 0: none */
-	__u64 window;                /* of the recording, that they belong to */
-	struct stack_cache stacks[STACKS];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread);
-} alloc_threads MAP("sonde_mem_calls");
-
 extern bool bpf_session_is_return(void) __ksym __weak;
-
-static __always_inline struct sonde_alloc_counters *alloc_count(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&alloc_counters, &zero);
-}
 
 static __always_inline bool is_ours(__u64 tgid_tid)
 {
@@ -459,6 +414,8 @@ static __always_inline int end_stack(struct scratch *s)
 	if (thread)
 		thread->fresh = 0;
 	scratch_leave(s);
+	if (alloc_cfg.windows)
+		log_hit(thread, call);
 	return 0;
 }
 
@@ -571,6 +528,8 @@ static __always_inline int take_stack(user_regs_t *ctx, struct thread *thread, s
 	shared = bpf_map_lookup_elem(&counters, &zero);
 	if (!s || !shared) {
 		count_one(&count->no_scratch);
+		if (alloc_cfg.windows)
+			log_hit(thread, call);
 		return 0;
 	}
 	begin_sample(s, call->block.time_ns, tgid_tid);
@@ -582,6 +541,8 @@ static __always_inline int take_stack(user_regs_t *ctx, struct thread *thread, s
 		keep_ids(call, s);
 		scratch_leave(s);
 		count_one(&count->stack_cache_hits);
+		if (alloc_cfg.windows)
+			log_hit(thread, call);
 		return 0;
 	}
 	walk_stack(thread, s, known, shared, count);
@@ -626,6 +587,45 @@ static __always_inline int begin_call(user_regs_t *ctx, const struct arguments *
 	return take_stack(ctx, thread, call, tgid_tid, count);
 }
 
+/* As begin_call, in a window: what a function that is itself called by an allocator's returns is left to that one, also by a jump. */
+static __always_inline int begin_hit(user_regs_t *ctx, const struct arguments *a, __u32 kind, __u64 tgid_tid, __u64 begin_ns,
+				     struct sonde_alloc_counters *count)
+{
+	__u32 zero = 0;
+	const struct sonde_alloc_gate *gate = bpf_map_lookup_elem(&alloc_gate, &zero);
+	__u64 bytes = bytes_of(a, kind);
+	struct thread *thread;
+	struct call *call;
+
+	if (!gate || !gate->window)
+		return 1;
+	thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		count_one(&count->no_storage);
+		return 1;
+	}
+	enter_window(thread, gate->window, begin_ns);
+	if (is_inner(thread, a->sp) || call_at(thread, a->sp)) {
+		charge_run(thread);
+		return 1;
+	}
+	call = take_call(thread, a->sp, count);
+	call->sp = a->sp;
+	call->out = a->first;
+	call->hit = SONDE_ALLOC_HITS;
+	call->block = (struct sonde_alloc_block){ .bytes = bytes, .time_ns = begin_ns, .call = kind, .weight = weight_of(bytes) };
+	if (tgid_tid >> 32 == alloc_cfg.own_tgid) {
+		call->block.user_state = SONDE_STACK_LOST;
+		return log_hit(thread, call);
+	}
+	if (!call->block.weight) {
+		count_one(&count->left_out);
+		charge_run(thread);
+		return 0; /* what it calls is left out, too */
+	}
+	return take_stack(ctx, thread, call, tgid_tid, count);
+}
+
 static __always_inline void free_block(__u64 addr, __u32 tgid, __u64 sp, struct sonde_alloc_counters *count)
 {
 	if (!addr)
@@ -658,6 +658,7 @@ WALK_FUNCTION int release(__u32 kind, __u64 addr, __u64 bytes, __u32 tgid, __u64
 
 static __always_inline int enter(user_regs_t *ctx)
 {
+	__u64 begin_ns = alloc_cfg.windows ? bpf_ktime_get_ns() : 0;
 	struct sonde_alloc_counters *count = alloc_count();
 	__u64 tgid_tid = bpf_get_current_pid_tgid();
 	__u32 kind = bpf_get_attach_cookie(ctx);
@@ -665,10 +666,12 @@ static __always_inline int enter(user_regs_t *ctx)
 
 	if (!count)
 		return 1; /* there are always some */
-	if (!is_ours(tgid_tid)) {
+	if (!is_ours(tgid_tid) && !(alloc_cfg.windows && tgid_tid >> 32 == alloc_cfg.own_tgid)) {
 		count_one(&count->filtered);
 		return 1;
 	}
+	if (alloc_cfg.windows)
+		return begin_hit(ctx, &a, kind, tgid_tid, begin_ns, count);
 	if (kind == SONDE_ALLOC_FREE || kind == SONDE_ALLOC_DELETE || kind == SONDE_ALLOC_MUNMAP)
 		return release(kind, a.first, a.second, tgid_tid >> 32, a.sp);
 	return begin_call(ctx, &a, kind, tgid_tid, count);
@@ -747,6 +750,38 @@ static __always_inline void follow_regions(const struct call *call, const struct
 	bpf_map_update_elem(&alloc_blocks, &left, &rest, BPF_ANY);
 }
 
+/* As leave, of a hit. */
+static __attribute__((noinline)) int end_hit(user_regs_t *ctx)
+{
+	__u64 begin_ns = bpf_ktime_get_ns();
+	struct thread *thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
+	struct sonde_alloc_counters *count = alloc_count();
+	struct sonde_alloc_hit *hit;
+	__u32 zero = 0, number;
+	const struct sonde_alloc_gate *gate = bpf_map_lookup_elem(&alloc_gate, &zero);
+	struct call *call;
+
+	if (!count || !gate || !thread || !gate->window || gate->window != thread->gate)
+		return 0; /* the gate has closed */
+	enter_window(thread, gate->window, begin_ns);
+	call = call_at(thread, PT_REGS_SP(ctx) - WALK_RETURN_BYTES);
+	if (!call) {
+		count_one(&count->unmatched);
+		return 0;
+	}
+	call->sp = 0;
+	number = call->hit;
+	hit = bpf_map_lookup_elem(&alloc_hits, &number);
+	if (hit && !result_of(ctx, call)) {
+		hit->failed = 1;
+		count_one(&count->failed);
+	}
+	charge_run(thread);
+	if (hit)
+		note_cost(thread, hit);
+	return 0;
+}
+
 /* A function of its own: its variables would lie below the walk's, and there is no room for both. */
 static __attribute__((noinline)) int leave(user_regs_t *ctx)
 {
@@ -791,7 +826,9 @@ static __attribute__((noinline)) int leave(user_regs_t *ctx)
 SEC("kprobe")
 int sonde_mem_both(user_regs_t *ctx)
 {
-	return bpf_session_is_return() ? leave(ctx) : enter(ctx);
+	if (!bpf_session_is_return())
+		return enter(ctx);
+	return alloc_cfg.windows ? end_hit(ctx) : leave(ctx);
 }
 
 /* Only counts, for the forecast. 1: as sonde_mem_both. */
@@ -815,7 +852,7 @@ int sonde_mem_entry(user_regs_t *ctx)
 SEC("kprobe")
 int sonde_mem_end(user_regs_t *ctx)
 {
-	return leave(ctx);
+	return alloc_cfg.windows ? end_hit(ctx) : leave(ctx);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -54,6 +54,7 @@ enum sonde_mode {
 	SONDE_ALLOC,     /* who allocates memory: all that was allocated, and what of it is not free; by the same probes */
 	SONDE_RESIDENT,  /* where resident memory grows: by the kernel's counters, on the whole machine if no target is given */
 	SONDE_LEAK_KERNEL, /* as SONDE_LEAK, for the kernel's own memory: no targets */
+	SONDE_ALLOC_WINDOWS, /* as SONDE_ALLOC, estimated from short windows, at next to no cost; not what is freed */
 };
 
 /* A number of a window's account. The texts live for ever; groups and names are those of one mode, always the same in the same order. */

@@ -8,7 +8,7 @@
 struct alloc_arguments {
 	struct heap_options heap;
 	uint64_t sample_bytes;
-	bool rss, histograms;
+	bool rss, low_overhead, histograms;
 };
 
 #define FIELD(field) .offset = offsetof(struct alloc_arguments, field)
@@ -23,6 +23,14 @@ static const struct option_spec options[] = {
 	  .max = 128 << 20,
 	  .help = "sample: points lie on the allocated bytes at random, one in so many (512K), and a block with a point in it is tracked. "
 		  "It counts as many as its chance says, so all numbers are right in the mean" },
+	{ .name = "low-overhead",
+	  .kind = OPTION_FLAG,
+	  FIELD(low_overhead),
+	  .excludes = "sample",
+	  .instead = "--low-overhead sees all calls of a part of the time",
+	  .help = "for a process that must not be slowed: an estimate from windows of some milliseconds at random, in which alone "
+		  "there are probes. These take 1 % of its CPU time; how much the estimate may be wrong is shown with it. What is freed "
+		  "is not seen. It needs some ten seconds to be of use" },
 	HEAP_BLOCK_OPTIONS(struct alloc_arguments, heap),
 	{ .name = "rss",
 	  .kind = OPTION_FLAG,
@@ -46,6 +54,7 @@ static const struct verb_example examples[] = {
 	{ "sonde alloc --rss", "whose resident memory grows on this machine, and where" },
 	{ "sonde alloc -p 185", "who allocates in process 185, until Ctrl-C" },
 	{ "sonde alloc -p 185 10", "every 10 seconds" },
+	{ "sonde alloc --low-overhead -p 185 30", "the same as an estimate, which costs the process next to nothing, every 30 seconds" },
 	{ "sonde alloc --sample 512K -o alloc.html -- ./prog", "a command, sampled, as a flame graph" },
 	{ "sonde alloc -o alloc.pb.gz -p 185", "for pprof: all its values of a heap" },
 	{ NULL, NULL },
@@ -55,12 +64,15 @@ static int check(void *all, char *const *command, struct diag *diag)
 {
 	struct alloc_arguments *arguments = all;
 
+	if (arguments->low_overhead && (arguments->heap.children || arguments->heap.max_live))
+		return diag_errno(diag, EINVAL, "--low-overhead follows no blocks, and is for the processes of -p or the command "
+						"alone: leave out --max-live and --children");
 	if (!arguments->rss)
 		return heap_options_check(&arguments->heap, command, diag);
-	if (arguments->histograms || arguments->heap.min_bytes || arguments->heap.max_bytes || arguments->heap.object ||
-	    arguments->heap.children || arguments->heap.max_live)
-		return diag_errno(diag, EINVAL, "--rss sees no blocks: leave out --histograms, --min-size, --max-size, --max-live, "
-						"--obj and --children");
+	if (arguments->low_overhead || arguments->histograms || arguments->heap.min_bytes || arguments->heap.max_bytes ||
+	    arguments->heap.object || arguments->heap.children || arguments->heap.max_live)
+		return diag_errno(diag, EINVAL, "--rss sees no blocks: leave out --low-overhead, --histograms, --min-size, --max-size, "
+						"--max-live, --obj and --children");
 	arguments->heap.recording.user_only = true;
 	return heap_options_check_recording(&arguments->heap, command, diag);
 }
@@ -89,7 +101,7 @@ static int alloc_run(void *all, const char *command_line)
 		return run_rss(arguments, &of_library);
 	leak.sample_bytes = arguments->sample_bytes;
 	leak.histograms = arguments->histograms;
-	of_library.mode = SONDE_ALLOC;
+	of_library.mode = arguments->low_overhead ? SONDE_ALLOC_WINDOWS : SONDE_ALLOC;
 	of_library.leak = &leak;
 	return recording_run(&alloc_verb, &arguments->heap.recording, &of_library, &words);
 }

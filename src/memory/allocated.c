@@ -66,6 +66,22 @@ int allocated_add(struct allocated *allocated, struct allocated *seen, const str
 	return 0;
 }
 
+int allocated_put(struct allocated *allocated, const struct stack_ids *ids, const struct sonde_alloc_sum *sum, const char *comm)
+{
+	struct allocated_sum empty = { .ids = *ids }, *at;
+	const uint64_t *more = (const uint64_t *)sum;
+	uint64_t *all;
+
+	snprintf(empty.comm, sizeof(empty.comm), "%s", comm);
+	at = entry_of(allocated, &empty);
+	if (!at)
+		return -ENOMEM;
+	all = (uint64_t *)&at->sum;
+	for (size_t i = 0; i < SUM_WORDS; i++)
+		all[i] += more[i];
+	return 0;
+}
+
 uint32_t allocated_nr(const struct allocated *allocated)
 {
 	return allocated->sums.nr;

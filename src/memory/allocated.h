@@ -20,6 +20,8 @@ void allocated_free(struct allocated *allocated); /* takes NULL */
 /* `seen` has the sums as they were last read; adds what has come since, and notes them there. 0 or -ENOMEM. */
 MUST_CHECK int allocated_add(struct allocated *allocated, struct allocated *seen, const struct sonde_alloc_sum_key *key,
 			     const struct sonde_alloc_sum *sum, const char *comm);
+/* Adds to a stack's sum. 0 or -ENOMEM. */
+MUST_CHECK int allocated_put(struct allocated *allocated, const struct stack_ids *ids, const struct sonde_alloc_sum *sum, const char *comm);
 uint32_t allocated_nr(const struct allocated *allocated);
 /* Borrowed until the next is added. */
 const struct allocated_sum *allocated_at(const struct allocated *allocated, uint32_t i);

@@ -2,13 +2,12 @@
 #include "memory/forecast.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/small_file.h"
+#include "memory/own_function.h"
+#include "memory/thread_clocks.h"
 
 #define STEP_NS (10 * NS_PER_MS)
 #define ENOUGH_NS (10 * NS_PER_MS) /* of CPU time */
@@ -19,33 +18,10 @@
 #define COST_OF_CALL 3.1
 #define LEAST_PART 0.1 /* of a counted call: calls closer to each other cannot be told from the counting */
 
-/* A function of ours to be probed: its first instruction is one that the kernel need not execute. */
-__attribute__((naked, noinline, used)) static void probed_function(void)
-{
-	__asm__("nop\n\tret");
-}
-
-/* Where it is in our file; 0: not known. */
-static uint64_t own_file_off(void)
-{
-	uint64_t pc = (uint64_t)(uintptr_t)probed_function, start, end, off;
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uint64_t found = 0;
-	char line[512];
-
-	while (maps && !found && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &off) == 3 && pc >= start && pc < end)
-			found = pc - start + off;
-	}
-	if (maps)
-		fclose(maps);
-	return found;
-}
-
 /* What counting costs a call on this machine now, in ns: the least of some trials. 0: not known. */
 static double counting_ns(struct alloc_programs *programs)
 {
-	uint64_t least_ns = UINT64_MAX, off = own_file_off();
+	uint64_t least_ns = UINT64_MAX, off = own_function_off();
 	const struct alloc_probe probe = { .entry_off = off, .probe_off = off, .call = SONDE_ALLOC_MALLOC };
 
 	if (!off || alloc_programs_count(programs, "/proc/self/exe", (uint32_t)getpid(), &probe, 1))
@@ -54,7 +30,7 @@ static double counting_ns(struct alloc_programs *programs)
 		uint64_t start_ns = clock_ns(), took_ns;
 
 		for (int i = 0; i < TRIAL_CALLS; i++)
-			probed_function();
+			own_function();
 		took_ns = clock_ns() - start_ns;
 		least_ns = took_ns < least_ns ? took_ns : least_ns;
 	}
@@ -67,13 +43,8 @@ static uint64_t cpu_time_ns(const uint32_t *tgids, uint32_t nr)
 {
 	uint64_t sum_ns = 0;
 
-	for (uint32_t i = 0; i < nr; i++) {
-		struct timespec time;
-		clockid_t clock;
-
-		if (!clock_getcpuclockid((pid_t)tgids[i], &clock) && !clock_gettime(clock, &time))
-			sum_ns += (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
-	}
+	for (uint32_t i = 0; i < nr; i++)
+		sum_ns += process_cpu_time(tgids[i]);
 	return sum_ns;
 }
 

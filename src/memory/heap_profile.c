@@ -214,7 +214,8 @@ static int add_allocated(const struct allocated_sum *allocated, const struct kin
 int heap_profile_of_sums(const struct heap *heap, bool by_stack, struct stack_builder *builder, struct profile *profile)
 {
 	struct kinds kinds;
-	int err = set_types(profile, alloc_values, ALLOC_VALUES, ALLOC_BYTES) ?: init_kind(profile, "size", "bytes", &kinds.sizes)
+	uint32_t nr_values = heap->is_estimate ? ALLOC_INUSE_OBJECTS : ALLOC_VALUES;
+	int err = set_types(profile, alloc_values, nr_values, ALLOC_BYTES) ?: init_kind(profile, "size", "bytes", &kinds.sizes)
 			      ?: init_kind(profile, "lifetime", "us", &kinds.lifetimes);
 
 	for (uint32_t i = 0; !err && i < allocated_nr(heap->allocated); i++)

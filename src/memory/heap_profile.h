@@ -14,6 +14,7 @@
 struct heap { /* of one window */
 	struct outstanding *outstanding; /* at its end */
 	struct allocated *allocated;     /* since its begin; empty for `leak` */
+	bool is_estimate;                /* frees were not seen: nothing is known of what is outstanding */
 };
 
 /* Begins anew what is outstanding, in the same or a new heap; what was allocated stays. 0 or -ENOMEM. */

@@ -3,8 +3,12 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "alloc.skel.h"
@@ -17,6 +21,7 @@
 #include "collect/trigger.h"
 
 #define MAX_PROBES 64 /* of one file */
+#define HITS_BYTES (SONDE_ALLOC_HITS * sizeof(struct sonde_alloc_hit))
 #define MAX_SUMS 65536 /* stacks; 0.8 KiB each, when they come */
 
 struct attached {
@@ -24,12 +29,26 @@ struct attached {
 	struct bpf_link *link;
 };
 
+/* With config.windows: a file whose functions are probed while armed. */
+struct armable {
+	int fd;                        /* of the file: its path may not last */
+	uint32_t tgid, nr;
+	struct alloc_probe probes[MAX_PROBES];
+};
+
 struct alloc_programs {
 	struct sampler *sampler;
 	struct alloc_bpf *skeleton;
 	enum uprobe_way way;
+	bool has_windows;
 	struct attached *attached;
 	uint32_t nr_attached, nr_possible_cpus;
+	pthread_mutex_t lock;          /* of what follows, and with has_windows of `attached` */
+	struct armable **armables;
+	uint32_t nr_armables;
+	struct attached own[2];        /* probes at our own function: of its entry and return */
+	struct sonde_alloc_gate *gate; /* of the kernel's maps */
+	const struct sonde_alloc_hit *hits;
 };
 
 /* --- loading -------------------------------------------------------------------------------------------------------------------------- */
@@ -59,7 +78,9 @@ static int set_maps(const struct alloc_programs *programs, const struct alloc_op
 	struct bpf_map *blocks = programs->skeleton->maps.sonde_mem_block, *sums = programs->skeleton->maps.sonde_mem_sums;
 	int err = share_maps(programs->skeleton->obj, sampler_object(programs->sampler), SHARE_NO_MORE)
 			  ?: bpf_map__set_max_entries(blocks, options->max_blocks)
-			  ?: bpf_map__set_max_entries(sums, options->config.sums ? MAX_SUMS : 1);
+			  ?: bpf_map__set_max_entries(sums, options->config.sums ? MAX_SUMS : 1)
+			  ?: bpf_map__set_max_entries(programs->skeleton->maps.sonde_mem_hits,
+						      options->config.windows ? SONDE_ALLOC_HITS : 1);
 
 	/* allocated one by one where that is safe in a tracing program, which is older than these ways: a program has seldom a million */
 	if (!err && programs->way != UPROBE_SINGLE)
@@ -92,7 +113,8 @@ static int load(struct alloc_programs *programs, const struct alloc_options *opt
 	bool can_make_maps = load_can_make_maps();
 	int err = -EOPNOTSUPP;
 
-	for (int way = options->first_way; err && way < UPROBE_WAYS; way++) {
+	/* One perf event after the other would be armed, 20 ms each. */
+	for (int way = options->first_way; err && way < (options->config.windows ? UPROBE_SINGLE : UPROBE_WAYS); way++) {
 		alloc_bpf__destroy(programs->skeleton);
 		programs->skeleton = NULL;
 		err = load_as(programs, way, options, diag);
@@ -100,11 +122,39 @@ static int load(struct alloc_programs *programs, const struct alloc_options *opt
 			break;
 	}
 	if (err)
-		return diag && diag->err ? err : load_failed(err, can_make_maps, "6.2", diag);
+		return diag && diag->err ? err : load_failed(err, can_make_maps, options->config.windows ? "6.6" : "6.2", diag);
 	err = sampler_add_trigger(programs->sampler, programs->skeleton->obj,
 				  &(struct trigger){ .kind = trigger_of(programs->way) },
 				  programs->skeleton->progs.sonde_mem_stack);
 	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
+}
+
+static void let_go(struct attached *attached)
+{
+	if (attached->fd >= 0)
+		close(attached->fd);
+	bpf_link__destroy(attached->link);
+	*attached = (struct attached){ .fd = -1 };
+}
+
+/* Of the maps that user space reads and writes without a call. */
+static int map_windows(struct alloc_programs *programs, struct diag *diag)
+{
+	int gate_fd = bpf_map__fd(programs->skeleton->maps.sonde_mem_gate), hits_fd = bpf_map__fd(programs->skeleton->maps.sonde_mem_hits);
+	void *gate = mmap(NULL, sizeof(*programs->gate), PROT_READ | PROT_WRITE, MAP_SHARED, gate_fd, 0);
+	void *hits = mmap(NULL, HITS_BYTES, PROT_READ, MAP_SHARED, hits_fd, 0);
+
+	programs->gate = gate == MAP_FAILED ? NULL : gate;
+	programs->hits = hits == MAP_FAILED ? NULL : hits;
+	return programs->gate && programs->hits ? 0 : diag_errno(diag, errno, "cannot map what the kernel's programs write");
+}
+
+static void unmap(const struct alloc_programs *programs)
+{
+	if (programs->gate)
+		munmap(programs->gate, sizeof(*programs->gate));
+	if (programs->hits)
+		munmap((void *)programs->hits, HITS_BYTES);
 }
 
 static void alloc_programs_freep(struct alloc_programs **programs)
@@ -122,7 +172,12 @@ int alloc_programs_new(struct sampler *sampler, const struct alloc_options *opti
 	if (!programs)
 		return -ENOMEM;
 	programs->sampler = sampler;
+	programs->has_windows = options->config.windows;
+	programs->own[0].fd = programs->own[1].fd = -1;
+	pthread_mutex_init(&programs->lock, NULL);
 	err = cpus_nr_possible(diag, &programs->nr_possible_cpus) ?: load(programs, options, diag);
+	if (!err && programs->has_windows)
+		err = map_windows(programs, diag);
 	if (err)
 		return err;
 	*ret_programs = MOVE(programs);
@@ -134,8 +189,17 @@ void alloc_programs_free(struct alloc_programs *programs)
 	if (!programs)
 		return;
 	alloc_programs_detach(programs);
+	let_go(&programs->own[0]);
+	let_go(&programs->own[1]);
+	unmap(programs);
 	alloc_bpf__destroy(programs->skeleton);
+	for (uint32_t i = 0; i < programs->nr_armables; i++) {
+		close(programs->armables[i]->fd);
+		free(programs->armables[i]);
+	}
+	free(programs->armables);
 	free(programs->attached);
+	pthread_mutex_destroy(&programs->lock);
 	free(programs);
 }
 
@@ -146,9 +210,7 @@ static int keep(struct alloc_programs *programs, struct attached attached)
 	struct attached *all = reallocarray(programs->attached, programs->nr_attached + 1, sizeof(*all));
 
 	if (!all) {
-		if (attached.fd >= 0)
-			close(attached.fd);
-		bpf_link__destroy(attached.link);
+		let_go(&attached);
 		return -ENOMEM;
 	}
 	programs->attached = all;
@@ -205,19 +267,65 @@ static int attach_apart(struct alloc_programs *programs, struct uprobe_points *p
 	return err ? err : attach(programs, programs->skeleton->progs.sonde_mem_entry, points);
 }
 
-int alloc_programs_attach(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr,
-			  struct diag *diag)
+static int attach_file(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr)
 {
 	uint64_t offs[MAX_PROBES], cookies[MAX_PROBES];
 	struct uprobe_points points = { .path = path, .tgid = tgid, .offs = offs, .cookies = cookies };
-	int err;
 
 	for (uint32_t i = 0; i < nr && i < MAX_PROBES; i++) {
 		offs[points.nr] = probes[i].probe_off;
 		cookies[points.nr++] = probes[i].call;
 	}
-	err = programs->way == UPROBE_SESSION ? attach(programs, programs->skeleton->progs.sonde_mem_both, &points)
-					      : attach_apart(programs, &points, probes, points.nr);
+	return programs->way == UPROBE_SESSION ? attach(programs, programs->skeleton->progs.sonde_mem_both, &points)
+					       : attach_apart(programs, &points, probes, points.nr);
+}
+
+/* The functions that return memory: in a window nothing else is probed. */
+static int add_armable(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr)
+{
+	struct armable **all = reallocarray(programs->armables, programs->nr_armables + 1, sizeof(*all)), *armable;
+
+	if (!all)
+		return -ENOMEM;
+	programs->armables = all;
+	armable = calloc(1, sizeof(*armable));
+	if (!armable)
+		return -ENOMEM;
+	armable->tgid = tgid;
+	for (uint32_t i = 0; i < nr && armable->nr < MAX_PROBES; i++) {
+		if (sonde_alloc_returns(probes[i].call))
+			armable->probes[armable->nr++] = probes[i];
+	}
+	armable->fd = open(path, O_PATH | O_CLOEXEC);
+	if (armable->fd < 0) {
+		int err = -errno;
+
+		free(armable);
+		return err;
+	}
+	all[programs->nr_armables++] = armable;
+	return 0;
+}
+
+/* Is tried once, so that what the kernel refuses is known at once. */
+static int try_file(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr)
+{
+	int err;
+
+	pthread_mutex_lock(&programs->lock);
+	err = attach_file(programs, path, tgid, probes, nr);
+	alloc_programs_detach(programs);
+	if (!err)
+		err = add_armable(programs, path, tgid, probes, nr);
+	pthread_mutex_unlock(&programs->lock);
+	return err;
+}
+
+int alloc_programs_attach(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr,
+			  struct diag *diag)
+{
+	int err = programs->has_windows ? try_file(programs, path, tgid, probes, nr) : attach_file(programs, path, tgid, probes, nr);
+
 	if (err == -EPERM || err == -EACCES)
 		return diag_errno(diag, EPERM, "no permission for uprobes: root, or CAP_BPF and CAP_PERFMON, may");
 	return err ? diag_errno(diag, -err, "cannot probe the allocator: %s", strerror(-err)) : 0;
@@ -225,11 +333,8 @@ int alloc_programs_attach(struct alloc_programs *programs, const char *path, uin
 
 void alloc_programs_detach(struct alloc_programs *programs)
 {
-	for (uint32_t i = 0; i < programs->nr_attached; i++) {
-		if (programs->attached[i].fd >= 0)
-			close(programs->attached[i].fd);
-		bpf_link__destroy(programs->attached[i].link);
-	}
+	for (uint32_t i = 0; i < programs->nr_attached; i++)
+		let_go(&programs->attached[i]);
 	programs->nr_attached = 0;
 }
 
@@ -257,6 +362,79 @@ uint64_t alloc_programs_nr_calls(const struct alloc_programs *programs)
 
 	alloc_programs_counters(programs, &counters);
 	return counters.counted;
+}
+
+/* --- windows -------------------------------------------------------------------------------------------------------------------------- */
+
+uint32_t alloc_programs_arm(struct alloc_programs *programs)
+{
+	pthread_mutex_lock(&programs->lock);
+	for (uint32_t i = 0; i < programs->nr_armables; i++) {
+		const struct armable *armable = programs->armables[i];
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", armable->fd);
+		if (attach_file(programs, path, armable->tgid, armable->probes, armable->nr))
+			continue; /* the process has ended */
+	}
+	pthread_mutex_unlock(&programs->lock);
+	return programs->nr_attached;
+}
+
+static void *run_let_go(void *arg)
+{
+	let_go(arg);
+	return NULL;
+}
+
+/* Each waits for RCU, some 40 ms, in which the next would still be armed: so all at once. */
+void alloc_programs_disarm(struct alloc_programs *programs)
+{
+	pthread_t threads[MAX_PROBES];
+	uint32_t nr = 0;
+
+	pthread_mutex_lock(&programs->lock);
+	for (uint32_t i = 1; i < programs->nr_attached && nr < MAX_PROBES; i++) {
+		if (!pthread_create(&threads[nr], NULL, run_let_go, &programs->attached[i]))
+			nr++;
+	}
+	if (programs->nr_attached)
+		let_go(&programs->attached[0]);
+	for (uint32_t i = 0; i < nr; i++)
+		pthread_join(threads[i], NULL);
+	alloc_programs_detach(programs); /* the rest */
+	pthread_mutex_unlock(&programs->lock);
+}
+
+void alloc_programs_open_gate(const struct alloc_programs *programs, uint32_t window)
+{
+	__atomic_store_n(&programs->gate->nr_hits, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&programs->gate->window, window, __ATOMIC_RELEASE);
+}
+
+void alloc_programs_close_gate(const struct alloc_programs *programs)
+{
+	__atomic_store_n(&programs->gate->window, 0, __ATOMIC_RELEASE);
+}
+
+const struct sonde_alloc_hit *alloc_programs_hits(const struct alloc_programs *programs, uint32_t *ret_nr, uint32_t *ret_nr_lost)
+{
+	uint32_t nr = __atomic_load_n(&programs->gate->nr_hits, __ATOMIC_ACQUIRE);
+
+	*ret_nr = nr < SONDE_ALLOC_HITS ? nr : SONDE_ALLOC_HITS;
+	*ret_nr_lost = nr - *ret_nr;
+	return programs->hits;
+}
+
+int alloc_programs_attach_own(struct alloc_programs *programs, uint64_t off)
+{
+	const struct alloc_probe probe = { .entry_off = off, .probe_off = off, .call = SONDE_ALLOC_MALLOC };
+	int err = attach_file(programs, "/proc/self/exe", (uint32_t)getpid(), &probe, 1);
+
+	for (uint32_t i = 0; i < programs->nr_attached && i < ARRAY_SIZE(programs->own); i++)
+		programs->own[i] = programs->attached[i];
+	programs->nr_attached = 0;
+	return err;
 }
 
 /* The field is cleared by a plain update of the whole value: the count that is lost meanwhile, if any, only allows one more. */

@@ -16,7 +16,7 @@ const struct measurement_type *measurement_type_of(enum sonde_mode mode)
 		[SONDE_IO] = &transfers_measurement,	[SONDE_TRACE] = &tracing_measurement,
 		[SONDE_LEAK] = &leak_measurement,	[SONDE_ALLOC] = &alloc_measurement,
 		[SONDE_RESIDENT] = &resident_measurement, [SONDE_LEAK_KERNEL] = &kernel_leak_measurement,
-		[SONDE_TRACE_STACKS] = &traced_stacks_measurement,
+		[SONDE_TRACE_STACKS] = &traced_stacks_measurement, [SONDE_ALLOC_WINDOWS] = &alloc_windows_measurement,
 	};
 
 	return (unsigned int)mode < ARRAY_SIZE(types) ? types[mode] : NULL;

@@ -33,6 +33,14 @@ static bool is_allocated(const struct profile *profile)
 	return has_types(profile, names, ARRAY_SIZE(names));
 }
 
+/* Of what was allocated nothing else is known. */
+static bool is_estimated(const struct profile *profile)
+{
+	static const char *const names[] = { "alloc_objects", "alloc_space" };
+
+	return has_types(profile, names, ARRAY_SIZE(names)) && !is_allocated(profile);
+}
+
 /* Growth of resident memory. */
 static bool is_resident(const struct profile *profile)
 {
@@ -45,7 +53,7 @@ bool text_is_outstanding(const struct profile *profile)
 {
 	static const char *const names[] = { "inuse_objects", "inuse_space" };
 
-	return has_types(profile, names, ARRAY_SIZE(names)) || is_allocated(profile) || is_resident(profile);
+	return has_types(profile, names, ARRAY_SIZE(names)) || is_allocated(profile) || is_estimated(profile) || is_resident(profile);
 }
 
 static uint64_t ran_at_s(const struct profile *profile)
@@ -113,7 +121,8 @@ static int write_entry(struct buffer *buffer, const struct profile *profile, con
 	if (is_resident(profile))
 		write_growth(buffer, profile, entry);
 	else
-		buffer_printf(buffer, "\t%" PRId64 " bytes in %" PRId64 " allocations", entry->values[1], entry->values[0]);
+		buffer_printf(buffer, "\t%s%" PRId64 " bytes in %" PRId64 " allocations", is_estimated(profile) ? "about " : "",
+			      entry->values[1], entry->values[0]);
 	if (is_allocated(profile))
 		buffer_printf(buffer, ", %" PRId64 " bytes in %" PRId64 " not freed,", entry->values[3], entry->values[2]);
 	buffer_text(buffer, " from stack\n");
@@ -195,6 +204,7 @@ static void write_heading(struct buffer *buffer, const struct profile *profile, 
 		buffer_text(buffer, "Stacks");
 	buffer_text(buffer, is_resident(profile)    ? " by growth of resident memory:\n"
 			    : is_allocated(profile) ? " by what they allocated:\n"
+			    : is_estimated(profile) ? " by what they allocated, as estimated:\n"
 						    : " with outstanding allocations:\n");
 }
 
@@ -211,7 +221,7 @@ int write_outstanding(const struct profile *profile, const struct export_options
 	if (err)
 		return err;
 	nr = options->max_stacks && options->max_stacks < fold.nr_entries ? options->max_stacks : fold.nr_entries;
-	err = is_allocated(profile) || is_resident(profile) ? 0 : write_suspects(buffer, profile, &shown, &fold);
+	err = is_allocated(profile) || is_estimated(profile) || is_resident(profile) ? 0 : write_suspects(buffer, profile, &shown, &fold);
 	if (err)
 		return err;
 	write_time(buffer, profile);

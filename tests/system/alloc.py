@@ -1,25 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """sonde alloc: all that a program allocates (tests/programs/allocs.c), by the function that asks; sampled, the same numbers in the mean."""
+import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import build, build_library, check, check_equal, fresh_folder, load_json, need_bpf, run_tests, scratch, sonde, test # noqa: E402
+from harness import Background, bpf_ids, build, build_library, check, check_equal, find_tool, fresh_folder, load_json, need_bpf, run_tests, scratch, sonde, test # noqa: E402
 
 RUNS = 8
 SAMPLE = 4096
 SIGMAS = 5 # of chance; one test run in a million fails by it
+ESTIMATE_SIGMAS = 4 # of an error that is itself an estimate
 
 
-def asker(report, stack):
+def asker(report, stack, program="allocs"):
 	"""The innermost function of the program; what an allocator calls on its behalf is its, too."""
 	for number in stack:
 		frame = report["frames"][number]
-		if frame["mapping"] is not None and os.path.basename(report["mappings"][frame["mapping"]]["path"]) == "allocs":
+		if frame["mapping"] is not None and os.path.basename(report["mappings"][frame["mapping"]]["path"]) == program:
 			return report["functions"][frame["function"]]["name"]
 	return None
 
@@ -149,6 +153,100 @@ def windows():
 		check(true - marked <= named <= true and named >= true / 2, lambda: "%s: %d of %d, and %d are marked" % (name, named, true, marked)) # pylint: disable=cell-var-from-loop
 	check(len(found) >= 2 and sum("ask_tiny" in each and each["ask_tiny"][0] > 0 for each in found) >= 2, lambda: str(found))
 	return "%d windows" % len(found)
+
+
+ESTIMATED = (r"estimated: (\d+) bytes allocated \+- ([\d.]+) %.*?, in (\d+) allocations \+- ([\d.]+) %[^\n]*\n"
+             r"windows: (\d+), .* armed for ([\d.]+) % of the time; (\d+) calls seen")
+
+
+class Estimate:
+	"""What a recording with --low-overhead has estimated of tests/programs/estimated.c, and what that says."""
+
+	def __init__(self, *arguments):
+		path = scratch("estimate.json")
+		self.result = sonde("alloc", "--low-overhead", "-o", path, "--", build("estimated"), *arguments, want=0)
+		match = re.search(ESTIMATED, self.result.err)
+		check(match, lambda: str(self.result))
+		size, self.size_error, nr, self.nr_error, self.windows, self.armed, self.seen = map(float, match.groups())
+		self.true = {name: (int(nr), int(size)) for name, nr, size in re.findall(r"^alloc (\S+) (\d+) (\d+)$", self.result.out, re.MULTILINE)}
+		self.report = load_json(path)
+		self.found = {}
+		for sample in self.report["samples"]:
+			name = asker(self.report, self.report["stacks"][sample["user_stack"]], "estimated")
+			self.found[name] = [a + b for a, b in zip(self.found.get(name, [0, 0]), sample["values"])]
+		check(abs(nr - sum(values[0] for values in self.found.values())) <= len(self.report["samples"]), lambda: "the stacks are not the whole\n%s" % self.result)
+		for word, value, error, true in (("allocations", nr, self.nr_error, sum(each[0] for each in self.true.values())),
+						 ("bytes", size, self.size_error, sum(each[1] for each in self.true.values()))):
+			limit = ESTIMATE_SIGMAS * error / 2 / 100 * value # it says two standard deviations
+			check(abs(value - true) <= limit, lambda: "%.0f %s, true %d +- %.0f\n%s" % (value, word, true, limit, self.result)) # pylint: disable=cell-var-from-loop
+
+
+@test
+def estimated():
+	"""--low-overhead: the totals are within the error that is said of them, and so are the shares of threads that compute by phases and of one
+	that sleeps; few calls are probed. Nothing is said about what is not free."""
+	need_bpf()
+	estimate = Estimate(12)
+	check_equal([each["type"] for each in estimate.report["value_types"]], ["alloc_objects", "alloc_space"], "values")
+	check(estimate.nr_error < 80 and estimate.windows >= 20, lambda: str(estimate.result))
+	whole, found = sum(nr for nr, _ in estimate.true.values()), sum(values[0] for values in estimate.found.values())
+	for name, more in (("ask_small", 0), ("ask_large", 0), ("ask_burst", 0.25)): # docs/internals/memory.md: of threads that sleep
+		true = estimate.true[name][0] / whole
+		share = estimate.found[name][0] / found
+		check(abs(share / true - 1) <= more + ESTIMATE_SIGMAS * max(estimate.nr_error, estimate.size_error) / 100, lambda: "%s: %.3f of all, true %.3f\n%s" % (name, share, true, estimate.result)) # pylint: disable=cell-var-from-loop
+	check(estimate.seen <= 0.08 * whole and estimate.armed <= 10, lambda: str(estimate.result))
+	return "%d windows, +- %.0f %%" % (estimate.windows, estimate.nr_error)
+
+
+@test
+def estimated_beside_a_loop():
+	"""A thread that does nothing but allocate: its own number is hardly known, and that is said; it spoils no other thread's. (With one
+	weight for all threads these would be a hundred times as many.)"""
+	need_bpf()
+	estimate = Estimate(12, "tight")
+	for name in ("ask_small", "ask_large", "ask_burst"):
+		true, found = estimate.true[name][0], estimate.found[name][0]
+		check(true / 3 <= found <= 3 * true, lambda: "%s: %d, true %d\n%s" % (name, found, true, estimate.result)) # pylint: disable=cell-var-from-loop
+	check(estimate.found["ask_tight"][0] > estimate.found["ask_small"][0], lambda: str(estimate.result))
+	check(estimate.seen <= 0.01 * sum(nr for nr, _ in estimate.true.values()), lambda: str(estimate.result))
+	return "%d windows, +- %.0f %%" % (estimate.windows, estimate.nr_error)
+
+
+def programs():
+	"""The ids of all programs that the kernel has."""
+	with subprocess.Popen([find_tool("bpftool", "/usr/sbin/bpftool"), "-j", "prog", "list"], stdout=subprocess.PIPE) as listing:
+		return {str(each["id"]) for each in json.load(listing.stdout)}
+
+
+@test
+def estimated_refusals():
+	"""What does not go together is refused, with the reason."""
+	for options, reason in ((("--sample", "4K"), "sees all calls"), (("--max-live", "10"), "follows no blocks"), (("--children",), "follows no blocks"), (("--rss",), "sees no blocks")):
+		result = sonde("alloc", "--low-overhead", *options, "--", "true", want=2)
+		check(reason in result.err, lambda: str(result)) # pylint: disable=cell-var-from-loop
+
+
+@test
+def estimated_killed():
+	"""Of a sonde that ends or is killed in the midst of it no probe stays: its programs are gone, and the process lives."""
+	need_bpf()
+	with subprocess.Popen([build("estimated"), "60", "tight"], stdout=subprocess.DEVNULL) as program:
+		try:
+			for signo in (signal.SIGKILL, signal.SIGINT):
+				with Background("alloc", "--low-overhead", "-p", program.pid) as recording:
+					recording.wait_line("Ctrl+C")
+					time.sleep(1)
+					ids = bpf_ids(recording.process.pid, "prog")
+					check(ids, "it holds no programs")
+					recording.send(signo)
+					recording.finish()
+				until = time.monotonic() + 10
+				while ids & programs() and time.monotonic() < until:
+					time.sleep(0.1) # the kernel frees them a little later
+				check(not ids & programs(), lambda: "programs stay: %s" % (ids & programs())) # pylint: disable=cell-var-from-loop
+				check(program.poll() is None, "the program has ended")
+		finally:
+			program.kill()
 
 
 if __name__ == "__main__":

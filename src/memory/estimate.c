@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/estimate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/interned.h"
+
+#define MAX_BYTES ((uint64_t)256 << 20)
+#define GROUPS 16      /* of windows, for the error */
+#define NEIGHBOURS 4   /* windows that follow each other are in one group: the next one may tell little that is new */
+#define ENOUGH_WINDOWS 32
+#define CLASSES 5      /* of windows of one thread, by the part of its CPU time that probes took */
+#define FEW_WINDOWS 8  /* a thread that ran in fewer is taken together with others like it */
+#define LEAST_OWN_NS 5 /* no program calls an allocator more often */
+#define ALL_GROUPS GROUPS
+
+struct cell { /* weighted */
+	double objects, bytes, cpu_ns, cost_ns, trap_ns;
+};
+
+struct thread {
+	uint32_t tgid, tid;             /* key */
+	uint32_t nr_windows;
+	uint64_t cpu_ns;                /* in all */
+	double paid_ns;                 /* of that, for probes */
+	struct cell cells[CLASSES][GROUPS];
+	double factors[CLASSES];        /* what a block that was seen stands for */
+};
+
+struct part { /* of a stack, by a thread in windows of one class */
+	struct stack_ids ids;           /* the key, with the next two */
+	uint32_t thread, class;
+	double weight, objects, bytes;
+	double sizes[SONDE_ALLOC_SIZES];
+};
+
+struct estimate {
+	struct interned threads, parts;
+	uint32_t nr_windows, group;
+	double weight;
+	uint64_t all_cpu_ns;
+};
+
+struct estimate *estimate_new(void)
+{
+	struct estimate *estimate = calloc(1, sizeof(*estimate));
+
+	if (!estimate)
+		return NULL;
+	estimate->threads = INTERNED_INIT(struct thread, offsetof(struct thread, nr_windows), MAX_BYTES);
+	estimate->parts = INTERNED_INIT(struct part, offsetof(struct part, weight), MAX_BYTES);
+	return estimate;
+}
+
+void estimate_free(struct estimate *estimate)
+{
+	if (!estimate)
+		return;
+	interned_done(&estimate->threads);
+	interned_done(&estimate->parts);
+	free(estimate);
+}
+
+static struct thread *thread_at(const struct estimate *estimate, uint32_t number)
+{
+	return interned_at(&estimate->threads, number);
+}
+
+static uint32_t thread_of(struct estimate *estimate, uint32_t tgid, uint32_t tid)
+{
+	const struct thread empty = { .tgid = tgid, .tid = tid };
+
+	return interned_add(&estimate->threads, &empty);
+}
+
+void estimate_begin(struct estimate *estimate)
+{
+	estimate->group = estimate->nr_windows++ / NEIGHBOURS % GROUPS;
+}
+
+/* By halves of what is left: 1/2, 3/4, 7/8, 15/16. Within a class calls come about as often, so its windows may be taken together: of
+ * a single one the own CPU time is not known well enough where probes take nearly all. */
+static uint32_t class_of(const struct estimate_window *window)
+{
+	double own = window->cpu_ns ? 1 - window->usual_cost_ns / (double)window->cpu_ns : 1;
+	uint32_t class = 0;
+
+	while (class < CLASSES - 1 && own < 0.5) {
+		own *= 2;
+		class++;
+	}
+	return class;
+}
+
+uint32_t estimate_add(struct estimate *estimate, const struct estimate_window *window)
+{
+	uint32_t number = thread_of(estimate, window->tgid, window->tid), class = class_of(window);
+	struct thread *thread;
+	struct cell *cell;
+
+	if (number == INTERNED_NONE)
+		return ESTIMATE_NONE;
+	thread = thread_at(estimate, number);
+	thread->nr_windows += window->cpu_ns > 0;
+	thread->paid_ns += window->cost_ns;
+	cell = &thread->cells[class][estimate->group];
+	cell->cpu_ns += window->weight * (double)window->cpu_ns;
+	cell->cost_ns += window->weight * window->cost_ns;
+	cell->trap_ns += window->weight * window->trap_ns;
+	estimate->weight = window->weight;
+	return number * CLASSES + class;
+}
+
+static uint32_t size_slot(uint64_t bytes)
+{
+	uint32_t slot = bytes ? 63 - (uint32_t)__builtin_clzll(bytes) : 0; /* as bpf/lib/log2.h */
+
+	return slot < SONDE_ALLOC_SIZES ? slot : SONDE_ALLOC_SIZES - 1;
+}
+
+int estimate_hit(struct estimate *estimate, uint32_t number, const struct stack_ids *ids, uint64_t bytes)
+{
+	const struct part empty = { .ids = *ids, .thread = number / CLASSES, .class = number % CLASSES };
+	struct cell *cell = &thread_at(estimate, empty.thread)->cells[empty.class][estimate->group];
+	uint32_t at = interned_add(&estimate->parts, &empty);
+	struct part *part;
+
+	if (at == INTERNED_NONE)
+		return -ENOMEM;
+	part = interned_at(&estimate->parts, at);
+	part->objects += estimate->weight;
+	part->bytes += estimate->weight * (double)bytes;
+	part->sizes[size_slot(bytes)] += estimate->weight;
+	cell->objects += estimate->weight;
+	cell->bytes += estimate->weight * (double)bytes;
+	return 0;
+}
+
+int estimate_cpu(struct estimate *estimate, uint32_t tgid, uint32_t tid, uint64_t cpu_ns)
+{
+	uint32_t number = thread_of(estimate, tgid, tid);
+
+	if (number == INTERNED_NONE)
+		return -ENOMEM;
+	thread_at(estimate, number)->cpu_ns += cpu_ns;
+	return 0;
+}
+
+void estimate_all_cpu(struct estimate *estimate, uint64_t cpu_ns)
+{
+	estimate->all_cpu_ns += cpu_ns;
+}
+
+/* --- the result ----------------------------------------------------------------------------------------------------------------------- */
+
+struct way { /* one of computing it */
+	uint32_t without;        /* this group; ALL_GROUPS: with all */
+	double wrong;            /* the traps have cost this part more than was measured */
+};
+
+/* How much more often the thread would have called, for each class; returns its CPU time in windows. */
+static double slow_downs(const struct thread *thread, const struct way *way, struct cell *sums, double *ret_factors)
+{
+	double cpu_ns = 0;
+
+	for (uint32_t class = 0; class < CLASSES; class++) {
+		struct cell *sum = &sums[class];
+		double own_ns, least_ns, trap_ns = 0;
+
+		*sum = (struct cell){ 0 };
+		for (uint32_t group = 0; group < GROUPS; group++) {
+			const struct cell *cell = &thread->cells[class][group];
+
+			if (group == way->without)
+				continue;
+			sum->objects += cell->objects;
+			sum->bytes += cell->bytes;
+			sum->cpu_ns += cell->cpu_ns;
+			sum->cost_ns += cell->cost_ns;
+			trap_ns += cell->trap_ns;
+		}
+		least_ns = sum->objects * LEAST_OWN_NS;
+		own_ns = fmax(sum->cpu_ns - sum->cost_ns, least_ns); /* then what is wrong: it counts where nothing is left, too */
+		own_ns = fmax(own_ns - way->wrong * trap_ns, least_ns);
+		ret_factors[class] = sum->cpu_ns > 0 ? fmax(sum->cpu_ns / own_ns, 1) : 1;
+		cpu_ns += sum->cpu_ns;
+	}
+	return cpu_ns;
+}
+
+static double used_ns(const struct thread *thread)
+{
+	return fmax((double)thread->cpu_ns - thread->paid_ns, 0);
+}
+
+struct pool { /* of threads */
+	double used_ns, seen_ns, paid_ns;
+};
+
+/* The pools: of all threads that were seen in windows, of those that were seen in few or none. */
+static void fill_pools(const struct estimate *estimate, const struct way *way, struct pool *all, struct pool *few)
+{
+	for (uint32_t i = 0; i < estimate->threads.nr; i++) {
+		const struct thread *thread = thread_at(estimate, i);
+		double factors[CLASSES], seen_ns;
+		struct cell sums[CLASSES];
+
+		seen_ns = slow_downs(thread, way, sums, factors);
+		all->used_ns += used_ns(thread);
+		all->paid_ns += thread->paid_ns;
+		all->seen_ns += seen_ns;
+		if (thread->nr_windows >= FEW_WINDOWS)
+			continue;
+		few->used_ns += used_ns(thread);
+		few->seen_ns += seen_ns;
+	}
+	if (few->seen_ns <= 0) /* nothing is known of these: as the others */
+		all->used_ns -= few->used_ns;
+}
+
+/* The sums; also sets the factors of the threads. */
+static void compute(struct estimate *estimate, const struct way *way, struct cell *ret_sum, double *ret_unseen)
+{
+	struct pool all = { 0 }, few = { 0 };
+	double rest;
+
+	fill_pools(estimate, way, &all, &few);
+	rest = all.used_ns > 0 ? fmax(((double)estimate->all_cpu_ns - all.paid_ns) / all.used_ns, 1) : 1;
+	*ret_sum = (struct cell){ 0 };
+	for (uint32_t i = 0; i < estimate->threads.nr; i++) {
+		struct thread *thread = thread_at(estimate, i);
+		struct cell sums[CLASSES];
+		double seen_ns = slow_downs(thread, way, sums, thread->factors), part;
+
+		if (thread->nr_windows >= FEW_WINDOWS)
+			part = seen_ns > 0 ? used_ns(thread) / seen_ns : 0;
+		else if (few.seen_ns > 0)
+			part = few.used_ns / few.seen_ns;
+		else
+			part = all.seen_ns > 0 ? all.used_ns / all.seen_ns : 0;
+		for (uint32_t class = 0; class < CLASSES; class++) {
+			thread->factors[class] *= part * rest;
+			ret_sum->objects += sums[class].objects * thread->factors[class];
+			ret_sum->bytes += sums[class].bytes * thread->factors[class];
+		}
+	}
+	*ret_unseen = few.seen_ns > 0 || !estimate->all_cpu_ns ? 0 : few.used_ns / (double)estimate->all_cpu_ns;
+}
+
+static double error_of(const double *without, double systematic)
+{
+	double mean = 0, sum = 0;
+
+	for (uint32_t group = 0; group < GROUPS; group++)
+		mean += without[group] / GROUPS;
+	for (uint32_t group = 0; group < GROUPS; group++)
+		sum += (without[group] - mean) * (without[group] - mean);
+	return sqrt(sum * (GROUPS - 1) / GROUPS + systematic * systematic);
+}
+
+/* Of results that are two standard deviations away: what comes out need not be as far below as above. */
+static double wrong_by(double less, double value, double more)
+{
+	return fmax(more - value, value - less) / 2;
+}
+
+void estimate_finish(struct estimate *estimate, struct estimate_result *ret_result)
+{
+	struct way way = { .without = ALL_GROUPS };
+	double objects[GROUPS], bytes[GROUPS], unseen;
+	struct cell sum, more, less;
+
+	for (way.without = 0; way.without < GROUPS; way.without++) {
+		compute(estimate, &way, &sum, &unseen);
+		objects[way.without] = sum.objects;
+		bytes[way.without] = sum.bytes;
+	}
+	way.wrong = 2 * ESTIMATE_TRAP_ERROR;
+	compute(estimate, &way, &more, &unseen);
+	way.wrong = -2 * ESTIMATE_TRAP_ERROR;
+	compute(estimate, &way, &less, &unseen);
+	way.wrong = 0;
+	compute(estimate, &way, &sum, &unseen); /* the factors that stay */
+	*ret_result = (struct estimate_result){
+		.objects = sum.objects,
+		.bytes = sum.bytes,
+		.objects_error = error_of(objects, wrong_by(less.objects, sum.objects, more.objects)),
+		.bytes_error = error_of(bytes, wrong_by(less.bytes, sum.bytes, more.bytes)),
+		.unseen = unseen,
+		.nr_windows = estimate->nr_windows,
+	};
+	if (estimate->nr_windows < ENOUGH_WINDOWS)
+		ret_result->objects_error = ret_result->bytes_error = -1;
+}
+
+uint32_t estimate_nr(const struct estimate *estimate)
+{
+	return estimate->parts.nr;
+}
+
+bool estimate_at(const struct estimate *estimate, uint32_t i, struct stack_ids *ret_ids, struct sonde_alloc_sum *ret_sum)
+{
+	const struct part *part = interned_at(&estimate->parts, i);
+	double factor = thread_at(estimate, part->thread)->factors[part->class];
+
+	*ret_ids = part->ids;
+	*ret_sum = (struct sonde_alloc_sum){ .nr = (uint64_t)llround(part->objects * factor),
+					     .bytes = (uint64_t)llround(part->bytes * factor) };
+	for (uint32_t slot = 0; slot < SONDE_ALLOC_SIZES; slot++)
+		ret_sum->sizes[slot] = (uint64_t)llround(part->sizes[slot] * factor);
+	return ret_sum->nr || ret_sum->bytes;
+}
