@@ -33,6 +33,7 @@ struct alloc_windows {
 	uint64_t named_ns, start_ns, end_ns;
 	double objects, bytes, objects_variance, bytes_variance; /* of all windows of the recording so far */
 	double unseen;                  /* of the last one */
+	uint64_t nr_unknown;
 	bool is_too_short;              /* in one of these the error is not known */
 };
 
@@ -177,6 +178,7 @@ static void note_result(struct alloc_windows *windows, const struct estimate_res
 	windows->objects_variance += result->objects_error * result->objects_error;
 	windows->bytes_variance += result->bytes_error * result->bytes_error;
 	windows->unseen = result->unseen;
+	windows->nr_unknown += result->nr_unknown;
 	windows->is_too_short |= result->objects_error < 0;
 }
 
@@ -264,6 +266,7 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 	memory_write_count(lines, a.nr_untimed, "calls by threads whose CPU time is not known: taken for not slowed down");
 	memory_write_count(lines, a.nr_failed, "allocations failed");
 	memory_write_count(lines, a.nr_lost, "calls lost: too many in one window");
+	memory_write_count(lines, windows->nr_unknown, "calls without a stack: too many different ones");
 	memory_write_count(lines, c.left_out, "allocations left out, by size");
 	memory_write_count(lines, c.no_storage, "calls lost: the kernel had no memory for them");
 	memory_write_count(lines, c.overtaken, "calls lost: more at a time than a thread should have");

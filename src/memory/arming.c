@@ -25,6 +25,7 @@
 #define MAX_PAUSE_NS (500 * NS_PER_MS) /* after a long window in which the process, idle before, began to work: the next is short */
 #define STEP_NS (20 * NS_PER_MS)       /* a process that ends takes the CPU time with it that was used since */
 #define NICE (-20)                     /* a window that this thread ends late is a long one */
+#define READ_PAUSE 100         /* times as long as reading the CPU time of all threads took: some processes have thousands */
 #define TRIAL_CALLS 128
 #define SMOOTHING 0.1
 #define TRAP_IN_PROGRAMS 1.05 /* times as much as beside our own function, as measured: docs/internals/memory.md */
@@ -34,6 +35,8 @@ struct known_thread {
 	uint32_t tgid, tid;      /* key */
 	uint64_t used_ns;        /* when it was last looked at */
 };
+
+#define THREADS_INIT INTERNED_INIT(struct known_thread, offsetof(struct known_thread, used_ns), MAX_BYTES)
 
 struct last_hit { /* of a thread in the window */
 	uint32_t tgid, tid;      /* key */
@@ -49,6 +52,7 @@ struct arming {
 	struct thread_clocks clocks;
 	struct interned threads;
 	uint64_t window_ns, wait_ns, pause_ns; /* of the next; of the last one for the kernel; in the mean, before the next */
+	uint64_t next_read_ns;   /* of the threads' CPU time, at the soonest */
 	uint64_t trial_ns;       /* CPU time that calls of our own function took in the last window */
 	double cpus;             /* that the processes have used, in the mean of the last cycles */
 	uint64_t cpus_read_ns;
@@ -80,7 +84,7 @@ int arming_new(struct alloc_programs *programs, const uint32_t *tgids, uint32_t 
 	arming->window_ns = MIN_WINDOW_NS;
 	arming->pause_ns = MIN_PAUSE_NS;
 	arming->is_first = true;
-	arming->threads = INTERNED_INIT(struct known_thread, offsetof(struct known_thread, used_ns), MAX_BYTES);
+	arming->threads = THREADS_INIT;
 	pthread_mutex_init(&arming->lock, NULL);
 	timed_cond_init(&arming->has_changed);
 	arming->process_ns = calloc(nr_tgids + 1, sizeof(*arming->process_ns));
@@ -199,28 +203,35 @@ static void read_processes(struct arming *arming)
 }
 
 /* The caller holds the lock. */
-static int read_thread(struct arming *arming, uint32_t tgid, uint32_t tid)
+static int read_thread(struct arming *arming, uint32_t tgid, uint32_t tid, struct interned *now)
 {
-	struct known_thread empty = { .tgid = tgid, .tid = tid }, *known;
-	uint64_t now_ns = thread_clocks_used(tgid, tid), used_ns;
-	uint32_t number = interned_add(&arming->threads, &empty);
+	struct known_thread thread = { .tgid = tgid, .tid = tid, .used_ns = thread_clocks_used(tgid, tid) };
+	uint32_t number = interned_find(&arming->threads, &thread);
+	uint64_t before_ns = number == INTERNED_NONE ? 0 : ((const struct known_thread *)interned_at(&arming->threads, number))->used_ns;
 
-	if (number == INTERNED_NONE)
+	if (interned_add(now, &thread) == INTERNED_NONE)
 		return -ENOMEM;
-	known = interned_at(&arming->threads, number);
-	used_ns = now_ns > known->used_ns ? now_ns - known->used_ns : 0;
-	known->used_ns = now_ns ?: known->used_ns;
-	return arming->is_first ? 0 : estimate_cpu(arming->estimate, tgid, tid, used_ns);
+	if (arming->is_first || thread.used_ns < before_ns)
+		return 0;
+	return estimate_cpu(arming->estimate, tgid, tid, thread.used_ns - before_ns);
 }
 
+/* Those that have ended are forgotten. */
 static int read_threads(struct arming *arming)
 {
+	struct interned now = THREADS_INIT;
+	uint64_t start_ns = clock_ns();
 	int err = 0;
 
+	if (start_ns < arming->next_read_ns)
+		return 0;
 	pthread_mutex_lock(&arming->lock);
 	for (uint32_t i = 0; !err && i < arming->clocks.nr; i++)
-		err = read_thread(arming, arming->clocks.list[i].tgid, arming->clocks.list[i].tid);
+		err = read_thread(arming, arming->clocks.list[i].tgid, arming->clocks.list[i].tid, &now);
 	pthread_mutex_unlock(&arming->lock);
+	interned_done(&arming->threads);
+	arming->threads = now;
+	arming->next_read_ns = clock_ns() + (clock_ns() - start_ns) * READ_PAUSE;
 	return err;
 }
 
@@ -267,7 +278,7 @@ static void measure_trap(struct arming *arming, const struct seen *seen)
 static void add_thread(struct arming *arming, struct seen *seen, const struct thread_clock *clock)
 {
 	struct estimate_window window = { .tgid = clock->tgid, .tid = clock->tid, .weight = seen->weight,
-					  .cpu_ns = clock->end_ns > clock->begin_ns ? clock->end_ns - clock->begin_ns : 0 };
+					  .cpu_ns = thread_clocks_in_window(&arming->clocks, clock) };
 	uint32_t number = interned_find(&seen->last, &(const struct last_hit){ .tgid = clock->tgid, .tid = clock->tid });
 	struct last_hit *last = number == INTERNED_NONE ? NULL : interned_at(&seen->last, number);
 
@@ -428,6 +439,7 @@ static void *run(void *arg)
 	arming->is_first = false; /* what has been used from now on counts */
 	while (!err && pass_pause(arming))
 		err = make_window(arming) ?: read_cpu(arming);
+	arming->next_read_ns = 0;
 	err = err ?: read_cpu(arming);
 	pthread_mutex_lock(&arming->lock);
 	arming->counts.err = err;

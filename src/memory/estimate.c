@@ -9,11 +9,13 @@
 #include "base/interned.h"
 
 #define MAX_BYTES ((uint64_t)256 << 20)
+#define MAX_THREADS 4096 /* known by themselves; all others of a process are one */
+#define MAX_PARTS 131072 /* then a thread's calls have no stacks */
 #define GROUPS 16      /* of windows, for the error */
 #define NEIGHBOURS 4   /* windows that follow each other are in one group: the next one may tell little that is new */
 #define ENOUGH_WINDOWS 32
 #define CLASSES 5      /* of windows of one thread, by the part of its CPU time that probes took */
-#define FEW_WINDOWS 8  /* a thread that ran in fewer is taken together with others like it */
+#define FEW_WINDOWS 8  /* a thread that ran in fewer is taken together with others like it, and a class with its neighbour */
 #define LEAST_OWN_NS 5 /* no program calls an allocator more often */
 #define ALL_GROUPS GROUPS
 
@@ -23,7 +25,7 @@ struct cell { /* weighted */
 
 struct thread {
 	uint32_t tgid, tid;             /* key */
-	uint32_t nr_windows;
+	uint32_t nr_windows, nr_in_class[CLASSES];
 	uint64_t cpu_ns;                /* in all */
 	double paid_ns;                 /* of that, for probes */
 	struct cell cells[CLASSES][GROUPS];
@@ -41,7 +43,7 @@ struct estimate {
 	struct interned threads, parts;
 	uint32_t nr_windows, group;
 	double weight;
-	uint64_t all_cpu_ns;
+	uint64_t all_cpu_ns, nr_unknown;
 };
 
 struct estimate *estimate_new(void)
@@ -71,8 +73,13 @@ static struct thread *thread_at(const struct estimate *estimate, uint32_t number
 
 static uint32_t thread_of(struct estimate *estimate, uint32_t tgid, uint32_t tid)
 {
-	const struct thread empty = { .tgid = tgid, .tid = tid };
+	struct thread empty = { .tgid = tgid, .tid = tid };
+	uint32_t number = interned_find(&estimate->threads, &empty);
 
+	if (number != INTERNED_NONE)
+		return number;
+	if (estimate->threads.nr >= MAX_THREADS)
+		empty.tid = 0;
 	return interned_add(&estimate->threads, &empty);
 }
 
@@ -105,6 +112,7 @@ uint32_t estimate_add(struct estimate *estimate, const struct estimate_window *w
 		return ESTIMATE_NONE;
 	thread = thread_at(estimate, number);
 	thread->nr_windows += window->cpu_ns > 0;
+	thread->nr_in_class[class] += window->cpu_ns > 0;
 	thread->paid_ns += window->cost_ns;
 	cell = &thread->cells[class][estimate->group];
 	cell->cpu_ns += window->weight * (double)window->cpu_ns;
@@ -123,11 +131,17 @@ static uint32_t size_slot(uint64_t bytes)
 
 int estimate_hit(struct estimate *estimate, uint32_t number, const struct stack_ids *ids, uint64_t bytes)
 {
-	const struct part empty = { .ids = *ids, .thread = number / CLASSES, .class = number % CLASSES };
+	struct part empty = { .ids = *ids, .thread = number / CLASSES, .class = number % CLASSES };
 	struct cell *cell = &thread_at(estimate, empty.thread)->cells[empty.class][estimate->group];
-	uint32_t at = interned_add(&estimate->parts, &empty);
+	uint32_t at = interned_find(&estimate->parts, &empty);
 	struct part *part;
 
+	if (at == INTERNED_NONE && estimate->parts.nr >= MAX_PARTS) {
+		empty.ids = (struct stack_ids){ .tgid = ids->tgid, .ids.user_state = SONDE_STACK_LOST };
+		estimate->nr_unknown++;
+	}
+	if (at == INTERNED_NONE)
+		at = interned_add(&estimate->parts, &empty);
 	if (at == INTERNED_NONE)
 		return -ENOMEM;
 	part = interned_at(&estimate->parts, at);
@@ -161,32 +175,51 @@ struct way { /* one of computing it */
 	double wrong;            /* the traps have cost this part more than was measured */
 };
 
-/* How much more often the thread would have called, for each class; returns its CPU time in windows. */
+static void add_cells(struct cell *sum, const struct cell *cells, uint32_t without)
+{
+	for (uint32_t group = 0; group < GROUPS; group++) {
+		if (group == without)
+			continue;
+		sum->objects += cells[group].objects;
+		sum->bytes += cells[group].bytes;
+		sum->cpu_ns += cells[group].cpu_ns;
+		sum->cost_ns += cells[group].cost_ns;
+		sum->trap_ns += cells[group].trap_ns;
+	}
+}
+
+/* How much more often the thread would have called. */
+static double slow_down(const struct cell *sum, double wrong)
+{
+	double least_ns = sum->objects * LEAST_OWN_NS;
+	double own_ns = fmax(sum->cpu_ns - sum->cost_ns, least_ns); /* then what is wrong: it counts where nothing is left, too */
+
+	own_ns = fmax(own_ns - wrong * sum->trap_ns, least_ns);
+	return sum->cpu_ns > 0 ? fmax(sum->cpu_ns / own_ns, 1) : 1;
+}
+
+/* For each class; returns the thread's CPU time in windows. A class of few windows would be one of accidents: an interrupt in a probe is
+ * charged to it, and seems to leave no time at all. So it is taken together with the next one below. */
 static double slow_downs(const struct thread *thread, const struct way *way, struct cell *sums, double *ret_factors)
 {
+	uint32_t nr = 0, last = CLASSES, rest = thread->nr_windows;
+	struct cell together = { 0 };
 	double cpu_ns = 0;
 
-	for (uint32_t class = 0; class < CLASSES; class++) {
-		struct cell *sum = &sums[class];
-		double own_ns, least_ns, trap_ns = 0;
-
-		*sum = (struct cell){ 0 };
-		for (uint32_t group = 0; group < GROUPS; group++) {
-			const struct cell *cell = &thread->cells[class][group];
-
-			if (group == way->without)
-				continue;
-			sum->objects += cell->objects;
-			sum->bytes += cell->bytes;
-			sum->cpu_ns += cell->cpu_ns;
-			sum->cost_ns += cell->cost_ns;
-			trap_ns += cell->trap_ns;
-		}
-		least_ns = sum->objects * LEAST_OWN_NS;
-		own_ns = fmax(sum->cpu_ns - sum->cost_ns, least_ns); /* then what is wrong: it counts where nothing is left, too */
-		own_ns = fmax(own_ns - way->wrong * trap_ns, least_ns);
-		ret_factors[class] = sum->cpu_ns > 0 ? fmax(sum->cpu_ns / own_ns, 1) : 1;
-		cpu_ns += sum->cpu_ns;
+	for (uint32_t class = CLASSES; class--;) {
+		sums[class] = (struct cell){ 0 };
+		add_cells(&sums[class], thread->cells[class], way->without);
+		add_cells(&together, thread->cells[class], way->without);
+		cpu_ns += sums[class].cpu_ns;
+		nr += thread->nr_in_class[class];
+		rest -= thread->nr_in_class[class];
+		if (class && (nr < FEW_WINDOWS || rest < FEW_WINDOWS))
+			continue;
+		for (uint32_t i = class; i < last; i++)
+			ret_factors[i] = slow_down(&together, way->wrong);
+		last = class;
+		nr = 0;
+		together = (struct cell){ 0 };
 	}
 	return cpu_ns;
 }
@@ -290,7 +323,7 @@ void estimate_finish(struct estimate *estimate, struct estimate_result *ret_resu
 		.objects_error = error_of(objects, wrong_by(less.objects, sum.objects, more.objects)),
 		.bytes_error = error_of(bytes, wrong_by(less.bytes, sum.bytes, more.bytes)),
 		.unseen = unseen,
-		.nr_windows = estimate->nr_windows,
+		.nr_unknown = estimate->nr_unknown,
 	};
 	if (estimate->nr_windows < ENOUGH_WINDOWS)
 		ret_result->objects_error = ret_result->bytes_error = -1;

@@ -43,7 +43,7 @@ struct estimate_result {
 	double objects, bytes;
 	double objects_error, bytes_error; /* standard deviations; below 0: there were too few windows to tell */
 	double unseen;                     /* part of the CPU time in threads that no window has seen: taken for like the others */
-	uint32_t nr_windows;
+	uint64_t nr_unknown;               /* hits whose stacks were not kept: there were too many */
 };
 
 /* Then the sums may be read, and nothing be added. */

@@ -164,6 +164,57 @@ static void test_few(void **state)
 	estimate_free(estimate);
 }
 
+/* An interrupt in a probe is charged to it: in a window with few calls no time seems to be left. */
+static void test_accident(void **state)
+{
+	const struct stack_ids ids = { .ids.user_stack = 1, .tgid = 1 };
+	const struct estimate_window accident = { .tgid = 1, .tid = 1, .weight = CYCLE_NS / WINDOW_NS, .cpu_ns = 20000,
+						  .cost_ns = 25000, .usual_cost_ns = 25000, .trap_ns = 4000 };
+	struct estimate_result result;
+	double bytes;
+	struct estimate *estimate = simulate(100, &kinds[1], 1, 0, &bytes);
+	uint32_t number;
+
+	estimate_begin(estimate);
+	number = estimate_add(estimate, &accident);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(estimate_hit(estimate, number, &ids, kinds[1].bytes), 0);
+	estimate_finish(estimate, &result);
+	if (fabs(result.bytes / bytes - 1) > 0.2)
+		fail_msg("%.0f bytes, true %.0f", result.bytes, bytes);
+	estimate_free(estimate);
+}
+
+/* A server with a thread for each request: more threads than are known by themselves, each seen once, and each with a stack of its own. */
+static void test_many_threads(void **state)
+{
+	enum { THREADS = 200000 };
+	struct estimate *estimate = estimate_new();
+	struct estimate_result result;
+	struct sonde_alloc_sum sum;
+	struct stack_ids ids;
+	double all = 0;
+
+	for (uint32_t tid = 1; tid <= THREADS; tid++) {
+		const struct estimate_window window = { .tgid = 1, .tid = tid, .weight = 50, .cpu_ns = 100000, .cost_ns = 2000 };
+		const struct stack_ids of_thread = { .ids.user_stack = tid, .tgid = 1 };
+
+		estimate_begin(estimate);
+		assert_int_equal(estimate_hit(estimate, estimate_add(estimate, &window), &of_thread, 100), 0);
+		assert_int_equal(estimate_cpu(estimate, 1, tid, 98000), 0);
+	}
+	estimate_all_cpu(estimate, (uint64_t)(50 * 98000.0 * THREADS));
+	estimate_finish(estimate, &result);
+	for (uint32_t i = 0; i < estimate_nr(estimate); i++) {
+		if (estimate_at(estimate, i, &ids, &sum))
+			all += (double)sum.bytes;
+	}
+	assert_true(estimate_nr(estimate) < THREADS && result.nr_unknown > 0);
+	if (fabs(all / (50.0 * 100 * THREADS) - 1) > 0.05)
+		fail_msg("%.3f of the truth", all / (50.0 * 100 * THREADS));
+	estimate_free(estimate);
+}
+
 /* Calls that come so close to each other that the cost of the probes hides what is between them: the error says so, also where more was
  * measured than there was. */
 static void test_close(void **state)
@@ -189,6 +240,8 @@ int main(void)
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_unseen),
 		cmocka_unit_test(test_few),
+		cmocka_unit_test(test_accident),
+		cmocka_unit_test(test_many_threads),
 		cmocka_unit_test(test_close),
 	};
 
