@@ -234,6 +234,8 @@ struct sonde_session_options {
 	uint32_t audit_every;       /* unwind one in this many user stacks again with libdw and count the differences; 0: none */
 	bool timestamps;            /* keep the time of each sample, for formats that have it: 80 bytes of memory per sample */
 	bool lines, no_lines;       /* look up source lines and inlined functions / do not; neither: only for formats that show them */
+	bool as_linked;             /* addresses as if files were mapped where they are linked: processes of a file share its locations */
+	bool addresses;             /* code in files keeps its addresses, without names: whoever reads the profile looks them up */
 	const char *vmlinux;        /* with lines: the running kernel's file with debug info; NULL: search for it */
 	/* How long after the end of sampling the report may wait for debug files from $DEBUGINFOD_URLS; 0:
 	 * SONDE_DEFAULT_DEBUGINFOD_TIMEOUT_NS; -1: not at all. */
@@ -275,7 +277,7 @@ struct sonde_session_options {
 	/* With process_labels: names of environment variables, at most 16, NULL behind the last: a process that has them gets the labels
 	 * process.environment_variable.NAME, of 255 bytes at most. No other variable of a process is kept. NULL: none. */
 	const char *const *environment;
-	/* The languages whose frames are walked: "python,java", by sonde_runtime_name; "none"; NULL: all. Of others the frames of their
+	/* The languages whose frames are walked: "python,java", by sonde_runtime_name; "none"; "all" or NULL. Of others the frames of their
 	 * interpreters are recorded, as of any program. */
 	const char *runtimes;
 };
@@ -329,6 +331,8 @@ const char *sonde_session_warning(struct sonde_session *session);
 
 /* The i-th language whose frames are walked; NULL ends. */
 const char *sonde_runtime_name(uint32_t i);
+/* Another name by which it is known in `runtimes`: that of the OpenTelemetry eBPF profiler's flag -tracers; NULL: there is none. */
+const char *sonde_runtime_alias(uint32_t i);
 
 /* Passes on what can be traced, a line each: "syscall:openat". `pattern`: of the name, or of "type:name", with *, ? and []. `verbose`: with
  * arguments. 0; -ENOENT: nothing; what `text` returned; or a negative errno. */

@@ -282,6 +282,8 @@ static void fill_options(void *arg, enum agent_measure measure, struct sonde_ses
 	options->process_labels = measure == MEASURE_CPU; /* sums of waits have none */
 	options->environment = options->process_labels ? agent->setup->settings.env.list : NULL;
 	options->runtimes = agent->setup->arguments.runtimes;
+	options->as_linked = true;
+	options->addresses = agent->setup->settings.addresses;
 	options->window = end_window;
 	options->arg = &agent->recorders[measure];
 }

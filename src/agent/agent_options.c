@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "agent/agent_measures.h"
+#include "agent/agent_settings.h"
 #include "cli/plain_format.h"
 #include "cli/runtimes_option.h"
 #include "send/otlp_push.h"
@@ -92,7 +93,14 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .help = "keep this variable of each process's environment, as the label process.environment_variable.NAME, 255 bytes of it at "
 		  "most; a comma list, may be repeated, 16 names in all. No other variable is kept, except the service's name, of "
 		  "OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES" },
-	OPTION_ROW_RUNTIMES(offsetof(struct agent_arguments, runtimes)),
+	OPTION_ROW_RUNTIMES(offsetof(struct agent_arguments, runtimes), "tracers"),
+	{ .name = "symbols",
+	  .metavar = "WHERE",
+	  .kind = OPTION_TEXT,
+	  FIELD(symbols),
+	  .value_name = agent_symbols_at,
+	  .help = "names: those of functions in files are looked up here; address: build id and address leave instead, for a server that "
+		  "has the files, and show has no names either. The kernel, interpreters and JIT code have names all the same; names" },
 	{ .group = "Where it is kept",
 	  .name = "store",
 	  .metavar = "DIRECTORY",
@@ -264,6 +272,7 @@ const struct agent_arguments agent_defaults = {
 	.freq_hz = 19,
 	.window_s = 10,
 	.measure = "cpu",
+	.symbols = "names",
 	.store = "/var/lib/sonde",
 	.store_max_age = "7d",
 	.skywalking_period = "9ms",

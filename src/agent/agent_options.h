@@ -17,6 +17,7 @@ struct agent_arguments {
 	uint64_t max_cpu_percent; /* 0: no limit */
 	const char *store, *store_max_age, *config;
 	const char *runtimes; /* NULL: all */
+	const char *symbols;
 	const char *measure;
 	struct destination_arguments otlp, pyroscope, parca, clickhouse, skywalking;
 	struct option_texts pyroscope_labels, parca_labels, env;
@@ -29,7 +30,7 @@ struct agent_arguments {
 	bool print_config, status;
 };
 
-#define AGENT_NR_OPTIONS 54
+#define AGENT_NR_OPTIONS 55
 extern const struct option_spec agent_options[AGENT_NR_OPTIONS];
 /* What holds where nothing is given: in the arguments, zeros are not given. */
 extern const struct agent_arguments agent_defaults;

@@ -81,6 +81,22 @@ static int parse_clickhouse(const struct agent_arguments *arguments, struct agen
 	return clickhouse_endpoint_parse(address, &settings->clickhouse, diag);
 }
 
+enum { SYMBOLS_NAMES, SYMBOLS_ADDRESS, SYMBOLS_COUNT };
+static const char *const symbols[SYMBOLS_COUNT] = { [SYMBOLS_NAMES] = "names", [SYMBOLS_ADDRESS] = "address" };
+
+const char *agent_symbols_at(uint32_t i)
+{
+	return i < SYMBOLS_COUNT ? symbols[i] : NULL;
+}
+
+static int parse_symbols(const char *word, struct agent_settings *settings, struct diag *diag)
+{
+	settings->addresses = !strcmp(word, symbols[SYMBOLS_ADDRESS]);
+	if (settings->addresses || !strcmp(word, symbols[SYMBOLS_NAMES]))
+		return 0;
+	return diag_errno(diag, EINVAL, "symbols is names or address, not '%.40s'", word);
+}
+
 static int check_store(const struct agent_arguments *arguments, struct diag *diag)
 {
 	const char *const destinations[] = {
@@ -105,6 +121,7 @@ static int check_store(const struct agent_arguments *arguments, struct diag *dia
 int agent_settings_parse(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
 {
 	int err = check_store(arguments, diag) ?: runtimes_option_check(arguments->runtimes, diag) ?:
+		  parse_symbols(arguments->symbols, ret_settings, diag) ?:
 		  agent_measures_parse(arguments->measure, &ret_settings->measures, diag);
 
 	if (err)

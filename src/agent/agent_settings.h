@@ -24,6 +24,7 @@ struct env_names {
 struct agent_settings {
 	uint64_t max_age_ns;
 	struct agent_measures measures;
+	bool addresses; /* no names of code in files */
 	struct endpoint otlp, parca, clickhouse, skywalking; /* where they are given */
 	struct otlp_push otlp_push;
 	/* with --pyroscope */
@@ -37,5 +38,6 @@ struct agent_settings {
 	struct env_names env;
 };
 
+const char *agent_symbols_at(uint32_t i); /* the words of --symbols; NULL ends */
 /* Borrows the arguments' texts. 0; -EINVAL, or another error, with a line. */
 MUST_CHECK int agent_settings_parse(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag);

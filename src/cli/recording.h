@@ -83,7 +83,7 @@ struct recording {
 	      .kind = OPTION_FLAG, \
 	      .offset = offsetof(type, field.no_unwind_cache), \
 	      .help = "neither read nor write the compiled unwind tables in /var/cache/sonde or ~/.cache/sonde" }, \
-	    OPTION_ROW_RUNTIMES(offsetof(type, field.runtimes))
+	    OPTION_ROW_RUNTIMES(offsetof(type, field.runtimes), NULL)
 
 #define RECORDING_OUTPUT_OPTIONS(type, field) \
 	{ .group = "How it is written", \

@@ -19,8 +19,12 @@ static const char *name_at(const void *names, size_t i)
 
 static bool is_known(const char *name, bool is_alone)
 {
-	for (uint32_t i = is_alone ? 0 : 1; runtimes_option_name_at(i); i++) {
-		if (!strcmp(name, runtimes_option_name_at(i)))
+	if (!strcmp(name, "none") || !strcmp(name, "all"))
+		return is_alone;
+	for (uint32_t i = 0; sonde_runtime_name(i); i++) {
+		const char *alias = sonde_runtime_alias(i);
+
+		if (!strcmp(name, sonde_runtime_name(i)) || (alias && !strcmp(name, alias)))
 			return true;
 	}
 	return false;
@@ -50,8 +54,8 @@ int runtimes_option_check(const char *list, struct diag *diag)
 		at += size;
 		if (is_known(name, at == list + size && !*at))
 			continue;
-		if (!strcmp(name, "none"))
-			return diag_errno(diag, EINVAL, "runtimes: none stands alone");
+		if (!strcmp(name, "none") || !strcmp(name, "all"))
+			return diag_errno(diag, EINVAL, "runtimes: %s stands alone", name);
 		return refuse(name, diag);
 	}
 	return 0;

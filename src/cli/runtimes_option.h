@@ -3,10 +3,11 @@
 #pragma once
 #include "cli/option.h"
 
-/* `at`: the offset of the text. */
-#define OPTION_ROW_RUNTIMES(at) \
+/* `at`: the offset of the text; `otel`: as in struct option_spec. */
+#define OPTION_ROW_RUNTIMES(at, otel) \
 	{ .name = "runtimes", \
 	  .metavar = "LIST", \
+	  .otel_name = (otel), \
 	  .kind = OPTION_TEXT, \
 	  .offset = (at), \
 	  .value_name = runtimes_option_name_at, \

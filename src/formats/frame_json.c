@@ -7,6 +7,14 @@ static void key_text_if(struct json *json, const char *key, const char *text)
 		json_key_text(json, key, text);
 }
 
+void write_nameless(struct json *json, const struct profile_location *location)
+{
+	if (!location->is_nameless)
+		return;
+	json_key(json, "nameless");
+	json_bool(json, true);
+}
+
 void write_frame_keys(struct json *json, const struct profile *profile, uint32_t number)
 {
 	const struct profile_location *location = profile_location_at(profile, number);
@@ -23,6 +31,7 @@ void write_frame_keys(struct json *json, const struct profile *profile, uint32_t
 		json_key(json, "inlined");
 		json_bool(json, true);
 	}
+	write_nameless(json, location);
 	if (location->pc)
 		json_key_hex(json, "pc", location->pc);
 	if (location->mapping != PROFILE_NONE) {

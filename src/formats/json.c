@@ -4,6 +4,7 @@
 
 #include "formats/account_json.h"
 #include "formats/formats.h"
+#include "formats/frame_json.h"
 #include "formats/histogram_json.h"
 
 #define JSON_VERSION 2
@@ -72,6 +73,7 @@ static void write_frames(struct json *json, const struct profile *profile)
 		json_key_u64(json, "line", location->line);
 		json_key(json, "inlined");
 		json_bool(json, location->is_inlined);
+		write_nameless(json, location);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

@@ -146,6 +146,8 @@ static void write_lines(struct otlp *otlp, uint32_t chain)
 {
 	struct otlp_sink *sink = &otlp->sink;
 
+	if (profile_location_at(otlp->profile, inlines_location(&otlp->inlines, chain))->is_nameless)
+		return;
 	otlp_list_begin(sink, lines);
 	for (; chain != PROFILE_NONE; chain = inlines_outer(&otlp->inlines, chain)) {
 		const struct profile_location *location = profile_location_at(otlp->profile, inlines_location(&otlp->inlines, chain));

@@ -177,6 +177,8 @@ static uint32_t mapping_id(const struct profile *profile, const struct profile_l
 
 static void write_lines(struct pprof *pprof, uint32_t chain)
 {
+	if (profile_location_at(pprof->profile, inlines_location(&pprof->inlines, chain))->is_nameless)
+		return;
 	for (; chain != PROFILE_NONE; chain = inlines_outer(&pprof->inlines, chain)) {
 		const struct profile_location *location = profile_location_at(pprof->profile, inlines_location(&pprof->inlines, chain));
 		size_t line = protobuf_open(&pprof->message, LOCATION_LINE);

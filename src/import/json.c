@@ -192,6 +192,8 @@ static int read_frame(struct json_import *in)
 			location.line = read_u32(in);
 		else if (is_key(in, "inlined"))
 			location.is_inlined = json_read_bool(&in->r);
+		else if (is_key(in, "nameless"))
+			location.is_nameless = json_read_bool(&in->r);
 		else
 			json_skip(&in->r);
 	}

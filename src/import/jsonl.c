@@ -55,6 +55,8 @@ static int push_frame(struct reading *in)
 			location.line = reading_line(in);
 		else if (reading_is_key(in, "inlined"))
 			location.is_inlined = json_read_bool(&in->r);
+		else if (reading_is_key(in, "nameless"))
+			location.is_nameless = json_read_bool(&in->r);
 		else if (reading_is_key(in, "pc"))
 			location.pc = json_read_u64(&in->r);
 		else if (reading_is_key(in, "address"))

@@ -254,6 +254,7 @@ static int read_location(struct otlp_reader *reader, struct reader message)
 	}
 	if (!err && !head.nr_lines) {
 		location.is_inlined = 0;
+		location.is_nameless = location.mapping != PROFILE_NONE;
 		location.function = import_nameless(reader->importer, mapping->path, location.kind == FRAME_KERNEL);
 		err = add_line(reader, &location);
 	}

@@ -187,6 +187,7 @@ int pprof_read_location(struct pprof_reader *reader, struct reader message)
 	}
 	if (!err && !head.nr_lines) {
 		location.is_inlined = 0;
+		location.is_nameless = location.mapping != PROFILE_NONE;
 		location.function =
 		    import_nameless(reader->importer, mapping ? mapping->path : PROFILE_EMPTY_STRING, location.kind == FRAME_KERNEL);
 		err = add_line(reader, &location);

@@ -31,12 +31,12 @@ struct profile {
 };
 
 /* Sizes of the compared parts: all fields, without the padding behind them, a sample's values, or a histogram's counts. */
-#define LOCATION_KEY_BYTES (offsetof(struct profile_location, is_inlined) + sizeof(uint32_t))
+#define LOCATION_KEY_BYTES (offsetof(struct profile_location, is_nameless) + sizeof(uint32_t))
 #define SAMPLE_KEY_BYTES   offsetof(struct profile_sample, values)
 #define HISTOGRAM_KEY_BYTES offsetof(struct profile_histogram, histogram.slots)
 _Static_assert(sizeof(struct profile_mapping) == 3 * 8 + 2 * 4, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct profile_function) == 4 * 4, "no padding: it is compared as bytes");
-_Static_assert(LOCATION_KEY_BYTES == 3 * 8 + 5 * 4, "no padding: it is compared as bytes");
+_Static_assert(LOCATION_KEY_BYTES == 3 * 8 + 6 * 4, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct profile_label) == 8 + 4 * 4, "no padding: it is compared as bytes");
 _Static_assert(HISTOGRAM_KEY_BYTES == 8 * 4 + 2 * 4, "no padding: it is compared as bytes");
 _Static_assert(SAMPLE_KEY_BYTES == 8 * 4 + 8, "no padding: it is compared as bytes");

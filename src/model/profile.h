@@ -73,6 +73,8 @@ struct profile_location {
 	/* 1: inlined into the function of the stack's next location, which has the same pc (in a waker's frames: of the previous one); else
 	 * 0 */
 	uint32_t is_inlined;
+	/* 1: the address is all that is known, the function is its file in brackets: whoever reads the profile looks up the name */
+	uint32_t is_nameless;
 };
 
 /* How the values of samples that are counted together are combined. */

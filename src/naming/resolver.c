@@ -58,12 +58,20 @@ static const struct object *object_of(const struct resolver *resolver, const str
 	return file ? &file->object : NULL;
 }
 
+/* Is the name left to whoever reads the profile? */
+static bool is_address(const struct resolver *resolver, const struct location *where)
+{
+	return resolver->naming->addresses && where->in_elf;
+}
+
 /* Writes the name for a location that no symbol covers. */
 static void describe(const struct resolver *resolver, const struct location *where, char *to, size_t size)
 {
 	const struct object *object = object_of(resolver, where);
 
-	if (object)
+	if (object && is_address(resolver, where))
+		snprintf(to, size, "[%s]", base_name(object->path));
+	else if (object)
 		snprintf(to, size, "[%s+0x%" PRIx64 "]", base_name(object->path), where->elf_vaddr);
 	else
 		snprintf(to, size, "[unknown]");
@@ -83,11 +91,20 @@ static uint32_t add_function(struct resolver *resolver, const struct symbol_name
 	return profile_function(resolver->profile, &function);
 }
 
+/* What the address in the process is above that in the profile. */
+static uint64_t bias_of(const struct resolver *resolver, const struct location *where)
+{
+	return resolver->naming->as_linked && where->in_elf ? where->pc - where->elf_vaddr : 0;
+}
+
 static uint32_t add_mapping(struct resolver *resolver, const struct location *where)
 {
 	const struct object *object = object_of(resolver, where);
 	char build_id[2 * BUILD_ID_MAX + 1] = "";
-	struct profile_mapping mapping = { .start_pc = where->start_pc, .end_pc = where->end_pc, .file_off = where->file_off };
+	uint64_t bias = bias_of(resolver, where);
+	struct profile_mapping mapping = { .start_pc = where->start_pc - bias,
+					   .end_pc = where->end_pc - bias,
+					   .file_off = where->file_off };
 
 	if (!object)
 		return PROFILE_NONE;
@@ -152,10 +169,11 @@ int resolver_add(struct resolver *resolver, uint32_t number, const struct symbol
 {
 	const struct location *where = location_at(resolver->table, number);
 	struct profile_location location = {
-		.pc = where->pc,
+		.pc = where->pc - bias_of(resolver, where),
 		.elf_vaddr = where->elf_vaddr,
 		.mapping = add_mapping(resolver, where),
 		.kind = where->tgid ? FRAME_NATIVE : FRAME_KERNEL,
+		.is_nameless = is_address(resolver, where),
 	};
 	int err = 0;
 

@@ -15,6 +15,8 @@ struct naming { /* all borrowed */
 	struct parser *parser; /* reads files; NULL: code in files gets no names */
 	struct proxy *proxy;   /* opens paths given by untrusted processes */
 	bool lines;            /* also source lines and inlined functions */
+	bool addresses;        /* code in ELF files keeps its addresses, and gets no names */
+	bool as_linked;        /* ELF files are mapped where they are linked: processes that share one share its locations */
 	const char *vmlinux;   /* the kernel's file with debug info; NULL: searched for */
 	struct name_cache *cache;    /* NULL: none */
 	struct kernel_names *kernel;

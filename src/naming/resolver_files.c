@@ -308,6 +308,8 @@ int resolver_read_files(struct resolver *resolver)
 	for (uint32_t i = 0; resolver->naming->parser && i < nr_locations; i++) {
 		const struct location *where = location_at(resolver->table, i);
 
+		if (where->in_elf && resolver->naming->addresses)
+			continue;
 		if (where->tgid || resolver->naming->lines) /* JIT code may be in a file, too: .NET's /memfd:doublemapper */
 			asked[nr++] = (struct asked){ .in_elf = where->in_elf,
 						      .source = where->in_elf ? where->object : where->tgid,

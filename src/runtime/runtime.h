@@ -96,6 +96,8 @@ struct runtime {
 	const char *layout;
 	/* What tells of its own heap, which does not use malloc, and of what shows that one; NULL: it uses malloc. */
 	const char *own_heap;
+	/* Its name in the flag -tracers of the OpenTelemetry eBPF profiler; NULL: as here, or none. */
+	const char *tracer;
 	/* Name prefix of the native code that the runtime generates for each function for perf; then follows NAME:FILE, as `describe`
 	 * returns them. NULL: it generates none. */
 	const char *trampoline;

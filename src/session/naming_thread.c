@@ -36,6 +36,8 @@ static int make_profile(struct naming_thread *thread, struct named_window *named
 	const struct naming naming = { .parser = thread->parser,
 				       .proxy = thread->proxy,
 				       .lines = thread->lines,
+				       .addresses = thread->options.addresses,
+				       .as_linked = thread->options.as_linked,
 				       .vmlinux = thread->options.vmlinux,
 				       .cache = thread->cache,
 				       .kernel = thread->kernel,

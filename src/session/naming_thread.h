@@ -15,6 +15,7 @@ struct naming_thread_options { /* borrowed for the thread's life */
 	struct measurement *measurement;
 	struct outputs *outputs;    /* NULL: the measurement prints the windows itself */
 	const char *vmlinux;
+	bool addresses, as_linked;  /* as in struct naming */
 };
 
 struct naming_thread;

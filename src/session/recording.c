@@ -39,7 +39,9 @@ static int start_naming(struct sonde_session *session)
 {
 	const struct naming_thread_options options = { .measurement = session->measurement,
 						       .outputs = session->measurement->prints_windows ? NULL : &session->outputs,
-						       .vmlinux = session->vmlinux };
+						       .vmlinux = session->vmlinux,
+						       .addresses = session->options.addresses,
+						       .as_linked = session->options.as_linked };
 	bool has_windows = session->measurement->prints_windows || session->options.every_ns;
 
 	return has_windows ? naming_thread_new(&options, &session->diag, &session->naming) : 0;
@@ -177,6 +179,8 @@ static int make_profile(struct sonde_session *session, struct window *window)
 	const struct naming naming = { .parser = session->engine.parser,
 				       .proxy = session->engine.proxy,
 				       .lines = session_wants_lines(session),
+				       .addresses = session->options.addresses,
+				       .as_linked = session->options.as_linked,
 				       .vmlinux = session->vmlinux,
 				       .kernel = kernel,
 				       .haste_ns = &session->haste_ns };

@@ -8,6 +8,7 @@
 
 #include "abi/runtime.h"
 #include "base/buffer.h"
+#include "runtime/runtime.h"
 
 #define ALL ((1u << SONDE_RUNTIME_COUNT) - 1)
 
@@ -22,11 +23,23 @@ const char *sonde_runtime_name(uint32_t i)
 	return i < ARRAY_SIZE(names) ? names[i] : NULL;
 }
 
+const char *sonde_runtime_alias(uint32_t i)
+{
+	const struct runtime *runtime = runtime_of(SONDE_RUNTIME_NONE + 1 + i);
+
+	return runtime ? runtime->tracer : NULL;
+}
+
+static bool is_word(const char *known, const char *name, size_t size)
+{
+	return known && strlen(known) == size && !strncmp(known, name, size);
+}
+
 /* SONDE_RUNTIME_NONE: there is none of that name. */
 static uint32_t kind_of(const char *name, size_t size)
 {
 	for (uint32_t i = 0; sonde_runtime_name(i); i++) {
-		if (strlen(sonde_runtime_name(i)) == size && !strncmp(sonde_runtime_name(i), name, size))
+		if (is_word(sonde_runtime_name(i), name, size) || is_word(sonde_runtime_alias(i), name, size))
 			return SONDE_RUNTIME_NONE + 1 + i;
 	}
 	return SONDE_RUNTIME_NONE;
@@ -46,10 +59,9 @@ int runtime_list_parse(const char *list, struct diag *diag, uint32_t *ret_off)
 {
 	uint32_t on = 0;
 
-	if (!list || !strcmp(list, "none")) {
-		*ret_off = list ? ALL : 0;
+	*ret_off = list && !strcmp(list, "none") ? ALL : 0;
+	if (!list || !strcmp(list, "all") || *ret_off)
 		return 0;
-	}
 	for (const char *name = list;; name++) {
 		size_t size = strcspn(name, ",");
 		uint32_t kind = kind_of(name, size);

@@ -89,7 +89,7 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"offcpu": COMMON | {"collect", "frames", "show", "stacks", "output", "engine", "sonde"},
 	"events": COMMON | {"collect", "dwarf", "programs", "frames", "show", "stacks", "engine", "sonde"},
 	"memory": COMMON | {"collect", "programs", "process", "runtime", "parse", "track", "naming", "stacks", "engine", "sonde"},
-	"session": COMMON | {"identity", "collect", "naming", "track", "output", "engine", "offcpu", "events", "memory", "sonde"},
+	"session": COMMON | {"identity", "collect", "naming", "runtime", "track", "output", "engine", "offcpu", "events", "memory", "sonde"},
 	"examine": COMMON | {"runtime", "unwind", "proxy", "process", "parse", "track", "naming", "session", "sonde"},
 
 	"store": {"base"},

@@ -240,12 +240,12 @@ def tls():
 @test
 def flags_of_the_opentelemetry_profiler():
 	"""They mean what they mean there, and the manual page pairs them with ours; without a scheme an address is gRPC with TLS, but on loopback or with --disable-tls."""
-	result = sonde("agent", "--collection-agent", "h:1", "--disable-tls", "--samples-per-second=20", "--reporter-interval", "1m", "--env-vars", "A,B", "--print-config", want=0)
+	result = sonde("agent", "--collection-agent", "h:1", "--disable-tls", "--samples-per-second=20", "--reporter-interval", "1m", "--env-vars", "A,B", "--tracers", "python,hotspot", "--print-config", want=0)
 	settings = dict(line.split(": ", 1) for line in result.out.splitlines())
-	check_equal([settings[name] for name in ("otlp", "disable-tls", "frequency", "window", "env")], ["'h:1'", "true", "20", "60", "['A,B']"], "settings")
+	check_equal([settings[name] for name in ("otlp", "disable-tls", "frequency", "window", "env", "runtimes")], ["'h:1'", "true", "20", "60", "['A,B']", "'python,hotspot'"], "settings")
 	page = sonde("--man", "agent", want=0).out.replace("\\-", "-").replace("\\fB", "").replace("\\fI", "").replace("\\fR", "")
 	pairs = dict(re.findall(r"^\.TP 28\n-(\S+)\n--(\S+)", page.split(".SH FLAGS OF THE OPENTELEMETRY EBPF PROFILER")[1].split(".SH EXAMPLES")[0], re.M))
-	check_equal(pairs, {"collection-agent": "otlp", "disable-tls": "disable-tls", "samples-per-second": "frequency", "reporter-interval": "window", "env-vars": "env"}, "pairs of the page")
+	check_equal(pairs, {"collection-agent": "otlp", "disable-tls": "disable-tls", "samples-per-second": "frequency", "reporter-interval": "window", "env-vars": "env", "tracers": "runtimes"}, "pairs of the page")
 	need_bpf()
 	for disable_tls, first in ((), b"\x16"), (("--disable-tls",), b"P"): # of a handshake; of HTTP/2's preface
 		with Collector(host="0.0.0.0") as collector, Program("chain"):

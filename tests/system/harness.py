@@ -377,13 +377,6 @@ def idle_seconds():
 	return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
 
 
-def cpu_seconds(pid):
-	"""Returns user plus system time of a process so far."""
-	with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
-		fields = file.read().rpartition(")")[2].split()
-	return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 # --- stacks --------------------------------------------------------------------------------------------------------------------
 
 class Stack:

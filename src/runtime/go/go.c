@@ -97,5 +97,6 @@ const struct runtime runtime_go = {
 	.is_sound = is_sound,
 	.place = place,
 	.own_heap = "Go's own heap does not use malloc, so only its C code is seen; net/http/pprof has a heap profile",
+	.tracer = "labels",
 	.layout = "its own table of functions (.gopclntab), and what its runtime's code shows",
 };

@@ -158,5 +158,6 @@ const struct runtime runtime_java = {
 	.owns_code = java_owns_code,
 	.own_heap = "Java's heap does not use malloc, so only native code is seen; jcmd PID GC.class_histogram shows the heap",
 	.describe = java_describe,
+	.tracer = "hotspot",
 	.layout = "its own description (vmStructs)",
 };
