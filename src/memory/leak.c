@@ -98,7 +98,6 @@ static int init_leak(struct measurement *measurement, struct sampler_options *sa
 	if (!leak->suspects || !leak->seen)
 		return -ENOMEM;
 	measurement->may_be_empty = true;
-	measurement->takes_whole_command = true;
 	return 0;
 }
 

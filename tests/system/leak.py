@@ -235,6 +235,20 @@ def command_from_its_start():
 
 
 @test
+def what_is_held_when_the_time_is_over():
+	"""Not what is left when the command, which is ended then, has freed all that it had."""
+	need_bpf()
+	program = build("frees_at_end")
+	check("\t100000 bytes in 100 allocations from stack" in sonde("leak", 2, 1, "--", program, want=0).out, "with a time")
+	with Background("leak", "--", program) as running:
+		running.wait_line("Attaching to")
+		time.sleep(2)
+		running.send(signal.SIGINT)
+		result = running.finish()
+	check("\t100000 bytes in 100 allocations from stack" in result.out, lambda: str(result))
+
+
+@test
 def reports_as_memleak():
 	"""Report after report, with the largest stack last; --older-than hides the newest; --all has each block; -O chooses the file."""
 	need_bpf()
