@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Background, check, load_json, need_bpf, run_tests, scratch, sonde, test # noqa: E402
 
 NR = 800
+OTHERS = 40 # may be made by other processes meanwhile: the kernel's blocks have no process
 MAKER = "do_eventfd" # the function of the kernel that makes one, with one kmalloc
 
 
@@ -51,9 +52,9 @@ def watch(close_them):
 def open_and_closed():
 	need_bpf()
 	(nr, size), lost, result = watch(False)
-	check(abs(nr - NR) <= lost and size % nr == 0 and size // nr >= 32, lambda: "%d blocks, %d bytes, %d missed\n%s" % (nr, size, lost, result))
+	check(NR - lost <= nr <= NR + lost + OTHERS and size % nr == 0 and size // nr >= 32, lambda: "%d blocks, %d bytes, %d missed\n%s" % (nr, size, lost, result))
 	(left, _), lost, result = watch(True)
-	check(left <= lost, lambda: "%d blocks of closed ones, %d missed\n%s" % (left, lost, result))
+	check(left <= lost + OTHERS, lambda: "%d blocks of closed ones, %d missed\n%s" % (left, lost, result))
 	return "%d blocks of %d bytes, then %d" % (nr, size // nr, left)
 
 
