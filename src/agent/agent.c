@@ -2,6 +2,7 @@
 /* sonde agent: profiles the whole machine all the time, into a local store. docs/internals/agent.md */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -184,6 +185,7 @@ static void end_main_window(void *arg, const struct sonde_window *window)
 	end_window(recorder, window);
 	print_warnings(recorder->agent, recorder->agent->session);
 	keep_cost(recorder->agent);
+	malloc_trim(0); /* what a window's names took is not needed before the next: 8 MB of 53 */
 }
 
 static void note_start(void *arg)
