@@ -164,24 +164,122 @@ static void write_type(Dwarf_Die *die, char *text, size_t size)
 	snprintf(text, size, "%s", is_pointer ? "void *" : "");
 }
 
+static bool number_of(Dwarf_Die *die, unsigned int name, Dwarf_Word *ret_value)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr_integrate(die, name, &attribute) && !dwarf_formudata(&attribute, ret_value);
+}
+
+static bool is_signed_encoding(Dwarf_Word encoding)
+{
+	return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
+}
+
+/* By the type below it, which C++ and newer compilers name, else by its values. */
+static bool is_signed_enum(Dwarf_Die *type)
+{
+	Dwarf_Die below, child;
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = 0;
+	Dwarf_Sword value;
+
+	if (plain_type(type, &below) && number_of(&below, DW_AT_encoding, &encoding))
+		return is_signed_encoding(encoding);
+	for (int more = dwarf_child(type, &child); !more; more = dwarf_siblingof(&child, &child)) {
+		if (dwarf_attr(&child, DW_AT_const_value, &attribute) && !dwarf_formsdata(&attribute, &value) && value < 0)
+			return true;
+	}
+	return false;
+}
+
 /* How the argument is passed: in a general register, in one of floating point, or otherwise (then what follows is not known either). */
 enum passed { PASSED_GENERAL, PASSED_FLOAT, PASSED_OTHERWISE };
 
 static enum passed how_passed(Dwarf_Die *type, bool *ret_is_signed)
 {
-	Dwarf_Attribute attribute;
 	Dwarf_Word encoding = 0;
 	int tag = dwarf_tag(type);
 
-	*ret_is_signed = false;
+	*ret_is_signed = tag == DW_TAG_enumeration_type && is_signed_enum(type);
 	if (tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type ||
 	    tag == DW_TAG_enumeration_type)
 		return PASSED_GENERAL;
-	if (tag != DW_TAG_base_type || !dwarf_attr_integrate(type, DW_AT_encoding, &attribute) || dwarf_formudata(&attribute, &encoding) ||
-	    dwarf_bytesize(type) > 8)
+	if (tag != DW_TAG_base_type || !number_of(type, DW_AT_encoding, &encoding) || dwarf_bytesize(type) > 8)
 		return PASSED_OTHERWISE;
-	*ret_is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
-	return encoding == DW_ATE_float ? PASSED_FLOAT : PASSED_GENERAL;
+	*ret_is_signed = is_signed_encoding(encoding);
+	switch (encoding) {
+	case DW_ATE_float:
+	case DW_ATE_complex_float: /* both halves of a small one are in one register */
+	case DW_ATE_imaginary_float:
+	case DW_ATE_decimal_float:
+		return PASSED_FLOAT;
+	default:
+		return PASSED_GENERAL;
+	}
+}
+
+/* --- what a function returns ------------------------------------------------------------------------------------------------------ */
+
+#ifdef SONDE_ARM64
+#define LARGE_RESULT 0 /* its address is in x8, which has no argument */
+#else
+#define LARGE_RESULT 1
+#endif
+#define LARGEST_IN_REGISTERS 16 /* bytes of a struct: System V ABI for x86-64 3.2.3, AAPCS64 6.9 */
+
+/* C and its kin: other languages have rules of their own for what is in which register. */
+static bool has_c_calls(int language)
+{
+	switch (language) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_ObjC:
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_ObjC_plus_plus:
+	case DW_LANG_Rust: /* of numbers and addresses */
+		return true;
+	default:
+		return language >= 0x2b && language <= 0x2d; /* C++17, C++20, C17: dwarfstd.org, newer than our header */
+	}
+}
+
+/* Which register has the first argument: one more, if the first has the address of a large result. -1: that is not known. */
+static int first_general(Dwarf_Die *function, int language, Dwarf_Die *result)
+{
+	Dwarf_Word passed = 0, call = 0;
+	int tag = dwarf_tag(result), size = dwarf_bytesize(result);
+
+	if (number_of(function, DW_AT_calling_convention, &call) && call != DW_CC_normal)
+		return -1; /* DW_CC_nocall: the compiler has changed it */
+	if (tag == DW_TAG_base_type)
+		return size <= LARGEST_IN_REGISTERS ? 0 : -1;
+	if (tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type)
+		return tag == DW_TAG_array_type || tag == DW_TAG_unspecified_type ? -1 : 0;
+	if (language == DW_LANG_Rust || size < 0)
+		return -1;
+	if (number_of(result, DW_AT_calling_convention, &passed) && passed == DW_CC_pass_by_reference)
+		return LARGE_RESULT;
+	return size <= LARGEST_IN_REGISTERS ? 0 : LARGE_RESULT;
+}
+
+static void take_result(Dwarf_Die *result, struct dwarf_args *args)
+{
+	bool is_signed = false;
+	bool is_general = how_passed(result, &is_signed) == PASSED_GENERAL;
+	int bytes = is_general ? dwarf_bytesize(result) : 0;
+
+	args->result_is_address = dwarf_tag(result) != DW_TAG_base_type && dwarf_tag(result) != DW_TAG_enumeration_type;
+	if (is_general && args->result_is_address)
+		args->result_bytes = sizeof(uint64_t);
+	else if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)
+		args->result_bytes = (uint8_t)bytes;
+	args->result_is_signed = is_signed;
 }
 
 /* False: the arguments from here on are not known. */
@@ -209,30 +307,50 @@ static bool take_arg(Dwarf_Die *parameter, struct dwarf_args *args, uint8_t *gen
 struct wanted {
 	const char *name;
 	struct dwarf_args *args;
-	bool found;
+	int language; /* of the unit */
+	uint32_t nr_found;
+	Dwarf_Addr elf_vaddr; /* of the last one */
 };
+
+static void take_args(Dwarf_Die *function, int language, struct dwarf_args *args)
+{
+	int first = 0;
+	uint8_t general;
+	Dwarf_Die child, result;
+
+	if (!has_c_calls(language))
+		return;
+	if (plain_type(function, &result)) {
+		take_result(&result, args);
+		first = first_general(function, language, &result);
+	}
+	if (first < 0 || dwarf_child(function, &child))
+		return;
+	general = (uint8_t)first;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter && !take_arg(&child, args, &general))
+			break;
+	} while (!dwarf_siblingof(&child, &child));
+}
 
 static int take_function(Dwarf_Die *function, void *arg)
 {
 	struct wanted *wanted = arg;
 	const char *name = dwarf_diename(function), *linked;
+	Dwarf_Addr elf_vaddr = 0;
 	Dwarf_Attribute attribute;
-	uint8_t general = 0;
-	Dwarf_Die child;
 
 	linked = dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute) ? dwarf_formstring(&attribute) : NULL;
 	if ((!name || strcmp(name, wanted->name) != 0) && (!linked || strcmp(linked, wanted->name) != 0))
 		return DWARF_CB_OK;
 	if (!dwarf_hasattr_integrate(function, DW_AT_low_pc) && !dwarf_hasattr_integrate(function, DW_AT_ranges))
 		return DWARF_CB_OK; /* only declared, or inlined everywhere */
-	wanted->found = true;
-	if (dwarf_child(function, &child))
-		return DWARF_CB_ABORT;
-	do {
-		if (dwarf_tag(&child) == DW_TAG_formal_parameter && !take_arg(&child, wanted->args, &general))
-			break;
-	} while (!dwarf_siblingof(&child, &child));
-	return DWARF_CB_ABORT;
+	if (dwarf_entrypc(function, &elf_vaddr) || !elf_vaddr || elf_vaddr == wanted->elf_vaddr)
+		return DWARF_CB_OK; /* a copy in another unit that the linker has left out */
+	wanted->elf_vaddr = elf_vaddr;
+	if (!wanted->nr_found++)
+		take_args(function, wanted->language, wanted->args);
+	return DWARF_CB_OK;
 }
 
 int dwarf_function_args(const char *path, const char *function, struct dwarf_args *ret_args)
@@ -244,14 +362,16 @@ int dwarf_function_args(const char *path, const char *function, struct dwarf_arg
 	size_t header;
 	int err = open_dwarf(path, &opened);
 
-	for (; !err && !wanted.found && !dwarf_nextcu(opened.dwarf, at, &next, &header, NULL, NULL, NULL); at = next) {
+	for (; !err && !dwarf_nextcu(opened.dwarf, at, &next, &header, NULL, NULL, NULL); at = next) {
 		Dwarf_Die unit;
 
-		if (dwarf_offdie(opened.dwarf, at + header, &unit))
-			dwarf_getfuncs(&unit, take_function, &wanted, 0);
+		if (!dwarf_offdie(opened.dwarf, at + header, &unit))
+			continue;
+		wanted.language = dwarf_srclang(&unit);
+		dwarf_getfuncs(&unit, take_function, &wanted, 0);
 	}
-	if (!wanted.found)
+	if (!wanted.nr_found)
 		return -ENODATA;
-	*ret_args = args;
+	*ret_args = wanted.nr_found == 1 ? args : (struct dwarf_args){ 0 };
 	return 0;
 }

@@ -23,7 +23,10 @@ struct dwarf_args {
 		bool is_signed, is_text; /* is_text: the address of one */
 	} list[DWARF_ARGS];
 	uint32_t nr; /* up to the first that is not in a register of its own: a struct, or what is on the stack */
+	uint8_t result_bytes; /* of what it returns, a number or an address; 0: not known */
+	bool result_is_signed, result_is_address;
 };
 
-/* By a function's name, as linked or as DWARF has it. 0; -ENODATA: no DWARF, or it does not have the function. */
+/* By a function's name, as linked or as DWARF has it. No arguments: it has none, or where they are is not known: the language is not C's
+ * kin, the compiler has changed the call, or several functions have the name. 0; -ENODATA: no DWARF, or it does not have the function. */
 MUST_CHECK int dwarf_function_args(const char *path, const char *function, struct dwarf_args *ret_args);

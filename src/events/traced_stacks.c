@@ -36,6 +36,7 @@ struct traced_stacks {
 	struct interned *sums; /* by stacks, of the open window: struct stack_sum; NULL: not asked for */
 	uint64_t nr_unsaid; /* hits that found no room there */
 	uint64_t nr_late;   /* hits that user space has rejected; atomic: the thread that names stacks counts them */
+	uint64_t nr_late_unread[MAX_PROBES]; /* of those, what was not in memory; atomic, too */
 	int text_err;	    /* atomic: the error of the caller's function for lines: it is not called again */
 	uint64_t unix_offset_ns;
 };
@@ -159,11 +160,12 @@ static void fill_key(const struct traced_probe *probe, const struct sonde_probe_
 	const struct sonde_sample_record *sample = &hit->event.sample;
 
 	key->tgid = config->by_tgid ? sample->tgid : 0;
+	key->unread = config->by_arg && hit->values.unread & 1;
 	key->tid = config->by_tid ? sample->tid : 0;
 	key->cpu = config->by_cpu ? sample->cpu : 0;
 	if (config->by_comm)
 		memcpy(key->comm, sample->comm, sizeof(key->comm));
-	if (config->by_arg && config->key.text)
+	if (config->by_arg && config->key.text && !key->unread)
 		tracing_key_text(key, hit->values.texts[0]);
 	else if (config->by_arg)
 		key->arg.number = hit->values.numbers[0];
@@ -289,9 +291,11 @@ static int print_hit(struct traced_stacks *stacks, const struct sonde_probe_stac
 {
 	const struct sonde_probe_record record = line_of(hit);
 	const struct traced_probe *probe = &stacks->probes.list[record.probe];
+	bool unread;
 
-	if (!traced_probe_passes(probe, &record)) {
+	if (!traced_probe_passes(probe, &record, &unread)) {
 		__atomic_fetch_add(&stacks->nr_late, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&stacks->nr_late_unread[record.probe], unread, __ATOMIC_RELAXED);
 		return 0;
 	}
 	tracing_line(lines, &stacks->probes.words, &record, probe->printed, probe->nr_shown, stacks->unix_offset_ns, frames);
@@ -420,7 +424,7 @@ static void account(const struct measurement *measurement, struct account *accou
 	snprintf(account->event_unit, sizeof(account->event_unit), "count");
 }
 
-static void note_silent(const struct traced_stacks *stacks, uint64_t duration_ns, struct account *account)
+static void note_losses(const struct traced_stacks *stacks, uint64_t duration_ns, struct account *account)
 {
 	for (uint32_t i = 0; i < stacks->probes.probes.nr; i++) {
 		struct sonde_event_counters count;
@@ -429,6 +433,8 @@ static void note_silent(const struct traced_stacks *stacks, uint64_t duration_ns
 		event_programs_counters(stacks->programs[i], &count);
 		for (uint32_t reason = 0; reason < SONDE_DROP_COUNT; reason++)
 			dropped += count.dropped[reason];
+		traced_probes_note_unsure(&stacks->probes, i, count.unread + __atomic_load_n(&stacks->nr_late_unread[i], __ATOMIC_RELAXED),
+					  event_programs_nr_left_out(stacks->programs[i]), account);
 		if (!count.recorded && !dropped) /* hits of a system call's tracepoint are those of all calls */
 			traced_probes_note_silent(&stacks->probes, i, duration_ns, account);
 	}
@@ -436,7 +442,7 @@ static void note_silent(const struct traced_stacks *stacks, uint64_t duration_ns
 
 static int finish(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile)
 {
-	note_silent(stacks_of(measurement), end_ns - start_ns, profile_account(*ret_profile));
+	note_losses(stacks_of(measurement), end_ns - start_ns, profile_account(*ret_profile));
 	return 0; /* the profile is the window's */
 }
 
@@ -444,7 +450,7 @@ static int finish_lines(struct measurement *measurement, uint64_t start_ns, uint
 {
 	struct traced_stacks *stacks = stacks_of(measurement);
 
-	note_silent(stacks, end_ns - start_ns, measurement->parts.account);
+	note_losses(stacks, end_ns - start_ns, measurement->parts.account);
 	return events_account(measurement, start_ns + stacks->unix_offset_ns, end_ns - start_ns, ret_profile);
 }
 

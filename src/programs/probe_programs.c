@@ -10,6 +10,7 @@
 #include "base/cpus.h"
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
+#include "collect/object_cost.h"
 #include "collect/target_map.h"
 #include "probe.skel.h"
 
@@ -139,6 +140,11 @@ int probe_programs_sums(struct probe_programs *programs, map_element_fn fn, void
 {
 	return map_read(bpf_map__fd(programs->skeleton->maps.sonde_sums), sizeof(struct sonde_probe_key), sizeof(struct sonde_probe_sum),
 			fn, arg);
+}
+
+uint64_t probe_programs_nr_left_out(const struct probe_programs *programs)
+{
+	return program_nr_misses(programs->skeleton->progs.sonde_probe);
 }
 
 void probe_programs_counters(const struct probe_programs *programs, struct sonde_probe_counters *ret_counters)
