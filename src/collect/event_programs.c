@@ -17,7 +17,7 @@
 struct event_programs {
 	struct trigger trigger;
 	struct event_bpf *skeleton;
-	struct bpf_link *link; /* NULL: not attached */
+	struct trigger_links links;
 	uint32_t nr_possible_cpus;
 };
 
@@ -104,13 +104,12 @@ void event_programs_free(struct event_programs *programs)
 
 int event_programs_start(struct event_programs *programs, struct diag *diag)
 {
-	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_event, diag, &programs->link);
+	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_event, diag, &programs->links);
 }
 
 void event_programs_stop(struct event_programs *programs)
 {
-	bpf_link__destroy(programs->link);
-	programs->link = NULL;
+	trigger_detach(&programs->links);
 }
 
 void event_programs_counters(const struct event_programs *programs, struct sonde_event_counters *ret_counters)

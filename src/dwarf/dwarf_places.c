@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,13 +60,76 @@ static bool is_source(const char *full, const char *source)
 	return full_size >= size && !strcmp(full + full_size - size, source) && (full_size == size || full[full_size - size - 1] == '/');
 }
 
-struct nearest {
-	uint64_t elf_vaddr; /* of the line that was asked for; 0: not found */
-	int line;	    /* the next one with code; 0: none */
-	bool has_source;
+struct place {
+	Dwarf_Off scope; /* the DIE of the function, or of the inlined copy */
+	uint64_t elf_vaddr;
+	bool is_aside; /* in another part of the function than its begin is: what a compiler thinks is seldom run */
 };
 
-static void look_at(Dwarf_Line *line, const char *source, uint32_t wanted, struct nearest *nearest)
+struct nearest {
+	struct place places[DWARF_MAX_PLACES]; /* of the line that was asked for */
+	uint32_t nr;
+	int line; /* the next one with code; 0: none */
+	bool has_source, is_full;
+};
+
+static bool is_aside(Dwarf_Die *scope, uint64_t elf_vaddr)
+{
+	Dwarf_Addr base, begin, end, entry = 0;
+	ptrdiff_t at = 0;
+
+	if (dwarf_entrypc(scope, &entry))
+		return false;
+	while ((at = dwarf_ranges(scope, at, &base, &begin, &end)) > 0) {
+		if (elf_vaddr >= begin && elf_vaddr < end)
+			return entry < begin || entry >= end;
+	}
+	return false;
+}
+
+/* The innermost function around an address, inlined or not. Without one, the address is its own. */
+static struct place place_at(Dwarf_Die *unit, uint64_t elf_vaddr)
+{
+	struct place place = { .elf_vaddr = elf_vaddr, .scope = elf_vaddr };
+	Dwarf_Die *scopes = NULL;
+	int nr = dwarf_getscopes(unit, elf_vaddr, &scopes);
+
+	for (int i = 0; i < nr; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+
+		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+			continue;
+		place.scope = dwarf_dieoffset(&scopes[i]);
+		place.is_aside = is_aside(&scopes[i], elf_vaddr);
+		break;
+	}
+	free(scopes);
+	return place;
+}
+
+static bool is_before(const struct place *a, const struct place *b)
+{
+	return a->is_aside != b->is_aside ? b->is_aside : a->elf_vaddr < b->elf_vaddr;
+}
+
+/* Keeps the first place of each function. */
+static void add_place(struct nearest *nearest, struct place place)
+{
+	uint32_t i = 0;
+
+	while (i < nearest->nr && nearest->places[i].scope != place.scope)
+		i++;
+	if (i == DWARF_MAX_PLACES) {
+		nearest->is_full = true;
+		return;
+	}
+	if (i == nearest->nr)
+		nearest->places[nearest->nr++] = place;
+	else if (is_before(&place, &nearest->places[i]))
+		nearest->places[i] = place;
+}
+
+static void look_at(Dwarf_Die *unit, Dwarf_Line *line, const char *source, uint32_t wanted, struct nearest *nearest)
 {
 	const char *name = dwarf_linesrc(line, NULL, NULL);
 	Dwarf_Addr elf_vaddr = 0;
@@ -77,8 +142,8 @@ static void look_at(Dwarf_Line *line, const char *source, uint32_t wanted, struc
 	if (dwarf_lineno(line, &number) || dwarf_lineaddr(line, &elf_vaddr) || dwarf_linebeginstatement(line, &begins) ||
 	    dwarf_lineendsequence(line, &ends) || !begins || ends || !elf_vaddr || number < (int)wanted)
 		return;
-	if ((uint32_t)number == wanted && (!nearest->elf_vaddr || elf_vaddr < nearest->elf_vaddr))
-		nearest->elf_vaddr = elf_vaddr;
+	if ((uint32_t)number == wanted)
+		add_place(nearest, place_at(unit, elf_vaddr));
 	if (!nearest->line || number < nearest->line)
 		nearest->line = number;
 }
@@ -95,11 +160,23 @@ static void look_for(Dwarf *dwarf, const char *source, uint32_t line, struct nea
 		if (!dwarf_offdie(dwarf, at + header, &unit) || dwarf_getsrclines(&unit, &lines, &nr))
 			continue;
 		for (size_t i = 0; i < nr; i++)
-			look_at(dwarf_onesrcline(lines, i), source, line, nearest);
+			look_at(&unit, dwarf_onesrcline(lines, i), source, line, nearest);
 	}
 }
 
-int dwarf_line_place(const char *path, const char *source, uint32_t line, struct diag *diag, uint64_t *ret_file_off)
+static int file_offs_of(Dwarf *dwarf, const struct nearest *nearest, uint64_t *ret_file_offs, uint32_t *ret_nr)
+{
+	uint32_t nr = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < nearest->nr; i++)
+		err = file_off_of(dwarf, nearest->places[i].elf_vaddr, &ret_file_offs[nr++]);
+	if (!err)
+		*ret_nr = nr;
+	return err;
+}
+
+int dwarf_line_places(const char *path, const char *source, uint32_t line, struct diag *diag, uint64_t *ret_file_offs, uint32_t *ret_nr)
 {
 	CLEANUP(opened_done) struct opened opened = { .fd = -1 };
 	struct nearest nearest = { 0 };
@@ -109,11 +186,14 @@ int dwarf_line_place(const char *path, const char *source, uint32_t line, struct
 	look_for(opened.dwarf, source, line, &nearest);
 	if (!nearest.has_source)
 		return diag_errno(diag, ENOENT, "%.120s is not made of a source '%.80s'", path, source);
-	if (!nearest.elf_vaddr && nearest.line)
+	if (!nearest.nr && nearest.line)
 		return diag_errno(diag, ENOENT, "there is no code at line %u of %.80s: the next is line %d", line, source, nearest.line);
-	if (!nearest.elf_vaddr)
+	if (!nearest.nr)
 		return diag_errno(diag, ENOENT, "there is no code at or behind line %u of %.80s", line, source);
-	return file_off_of(opened.dwarf, nearest.elf_vaddr, ret_file_off)
+	if (nearest.is_full)
+		return diag_errno(diag, E2BIG, "line %u of %.80s has code in more than %d functions and inlined copies", line, source,
+				  DWARF_MAX_PLACES);
+	return file_offs_of(opened.dwarf, &nearest, ret_file_offs, ret_nr)
 		   ? diag_errno(diag, EBADMSG, "line %u of %.80s is in no segment of %.80s", line, source, path)
 		   : 0;
 }

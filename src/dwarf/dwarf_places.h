@@ -8,9 +8,13 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-/* The first instruction of a line. `source`: "main.c", or with folders. *ret_file_off: bytes in the file. 0; -ENODATA: no DWARF; -ENOENT:
- * no such source, or no code at that line: diag has the next line with code. */
-MUST_CHECK int dwarf_line_place(const char *path, const char *source, uint32_t line, struct diag *diag, uint64_t *ret_file_off);
+#define DWARF_MAX_PLACES 64
+
+/* The first instruction of a line in each function that has code of it, and in each copy of an inlined one. `source`: "main.c", or with
+ * folders. ret_file_offs: bytes in the file, DWARF_MAX_PLACES at most. 0; -ENODATA: no DWARF; -ENOENT: no such source, or no code at that
+ * line: diag has the next line with code; -E2BIG: more places. */
+MUST_CHECK int dwarf_line_places(const char *path, const char *source, uint32_t line, struct diag *diag, uint64_t *ret_file_offs,
+				 uint32_t *ret_nr);
 
 #define DWARF_ARGS	6 /* in registers */
 #define DWARF_ARG_BYTES 48

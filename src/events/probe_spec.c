@@ -218,6 +218,26 @@ static int look_at_program(struct probe_spec *spec, const char *path, bool retur
 	return 0;
 }
 
+/* The kernel would take what is on the stack there for the return address, and replace it. */
+static int not_in_between(const struct probe_spec *spec, struct diag *diag)
+{
+	return diag_errno(diag, EINVAL, "'%.120s': a return is that of a function, not of a place in it", spec->text);
+}
+
+static int set_line(struct probe_spec *spec, const char *path, const char *source, uint32_t line, struct diag *diag)
+{
+	int err = look_at_program(spec, path, false, diag);
+
+	spec->places = calloc(DWARF_MAX_PLACES, sizeof(*spec->places));
+	if (!err && !spec->places)
+		err = -ENOMEM;
+	set_user_trigger(spec, path, NULL, 1, false); /* an offset: not where a function begins */
+	if (!err)
+		err = dwarf_line_places(path, source, line, diag, spec->places, &spec->trigger.nr_places);
+	spec->trigger.places = spec->places;
+	return err == -ENODATA ? -ENOENT : err;
+}
+
 /* "FILE:FUNCTION", "FILE:FUNCTION+8", "FILE:0x1234", "FILE:SOURCE:LINE". */
 static int set_user_function(struct probe_spec *spec, char *at, bool end, bool latency, struct diag *diag)
 {
@@ -232,9 +252,9 @@ static int set_user_function(struct probe_spec *spec, char *at, bool end, bool l
 		return diag_errno(diag, EINVAL, "a user function is written uprobe:FILE:FUNCTION or uprobe:FILE:SOURCE:LINE, not '%.80s'",
 				  at);
 	if (is_line(at, ++name, &source, &line)) {
-		err = look_at_program(spec, at, end || latency, diag) ?: dwarf_line_place(at, source, (uint32_t)line, diag, &offset);
-		set_user_trigger(spec, at, NULL, offset, end);
-		return err == -ENODATA ? -ENOENT : err;
+		if (end)
+			return not_in_between(spec, diag);
+		return set_line(spec, at, source, (uint32_t)line, diag);
 	}
 	name[-1] = '\0';
 	if (plus || is_hex) {
@@ -245,6 +265,8 @@ static int set_user_function(struct probe_spec *spec, char *at, bool end, bool l
 	}
 	if (plus)
 		*plus = '\0';
+	if (end && plus && offset)
+		return not_in_between(spec, diag);
 	set_user_trigger(spec, at, plus || !is_hex ? name : NULL, offset, end);
 	err = look_at_program(spec, at, end || latency, diag);
 	if (!err && !offset && !spec->no_args)
@@ -352,6 +374,8 @@ void probe_spec_done(struct probe_spec *spec)
 	free(spec->text);
 	free(spec->copy);
 	free(spec->user_args);
+	free(spec->places);
+	spec->places = NULL;
 	spec->user_args = NULL;
 	spec->text = spec->copy = NULL;
 }
@@ -518,6 +542,19 @@ static int take_text(const char **at, struct sonde_probe_filter *filter, struct 
 	return 0;
 }
 
+/* Can the field have the value at all? Else a comparison with it would always be false, or always true. Of 8 bytes with a sign are also
+ * addresses and registers of no known type. */
+static bool is_in_range(const struct sonde_probe_field *field, bool is_negative, uint64_t magnitude)
+{
+	uint64_t sign_bit = 1ULL << (8 * field->bytes - 1);
+
+	if (is_negative)
+		return field->is_signed && magnitude <= sign_bit;
+	if (field->bytes == 8)
+		return true;
+	return field->is_signed ? magnitude < sign_bit : magnitude < 2 * sign_bit;
+}
+
 static int take_number(const char **at, struct sonde_probe_filter *filter, struct diag *diag)
 {
 	char word[32] = "";
@@ -534,6 +571,9 @@ static int take_number(const char **at, struct sonde_probe_filter *filter, struc
 	}
 	if (err)
 		return diag_errno(diag, EINVAL, "'%.60s' is no number; a text is compared with fields that are one, or str(FIELD)", *at);
+	if (!is_in_range(&filter->field, is_negative && number, number))
+		return diag_errno(diag, EINVAL, "%s is no value of that field: it is a number of %d bytes, %s a sign", word,
+				  filter->field.bytes, filter->field.is_signed ? "with" : "without");
 	filter->number = is_negative ? -number : number;
 	*at += size;
 	return 0;

@@ -22,6 +22,7 @@ struct probe_spec {
 	bool in_user;		 /* texts are in the program's memory */
 	struct dwarf_args *user_args; /* of a user function: what args borrows from at its entry, and its result; NULL: nothing */
 	const char *no_args;	      /* why no argument is known: "at the return", "of Go"; NULL: some are */
+	uint64_t *places;	 /* of a source line: what the trigger borrows; NULL: nothing */
 	char *text, *copy;	 /* as it was typed; the parts that the triggers point to */
 };
 

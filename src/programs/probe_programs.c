@@ -20,7 +20,7 @@
 struct probe_programs {
 	struct trigger trigger;
 	struct probe_bpf *skeleton;
-	struct bpf_link *link;	  /* NULL: not attached */
+	struct trigger_links links;
 	struct ring_buffer *ring; /* NULL: hits are not sent */
 	uint32_t nr_possible_cpus;
 	probe_record_fn fn; /* valid during probe_programs_records */
@@ -117,13 +117,12 @@ void probe_programs_free(struct probe_programs *programs)
 
 int probe_programs_start(struct probe_programs *programs, struct diag *diag)
 {
-	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_probe, diag, &programs->link);
+	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_probe, diag, &programs->links);
 }
 
 void probe_programs_stop(struct probe_programs *programs)
 {
-	bpf_link__destroy(programs->link);
-	programs->link = NULL;
+	trigger_detach(&programs->links);
 }
 
 int probe_programs_records(struct probe_programs *programs, probe_record_fn fn, void *arg)

@@ -20,7 +20,7 @@
 
 struct rss_programs {
 	struct rss_bpf *skeleton;
-	struct bpf_link *link; /* NULL: not attached */
+	struct trigger_links links;
 	uint32_t nr_possible_cpus;
 };
 
@@ -95,13 +95,12 @@ void rss_programs_free(struct rss_programs *programs)
 
 int rss_programs_start(struct rss_programs *programs, struct diag *diag)
 {
-	return trigger_attach(&on_change, programs->skeleton->progs.sonde_rss, diag, &programs->link);
+	return trigger_attach(&on_change, programs->skeleton->progs.sonde_rss, diag, &programs->links);
 }
 
 void rss_programs_stop(struct rss_programs *programs)
 {
-	bpf_link__destroy(programs->link);
-	programs->link = NULL;
+	trigger_detach(&programs->links);
 }
 
 void rss_programs_counters(const struct rss_programs *programs, struct sonde_rss_counters *ret_counters)

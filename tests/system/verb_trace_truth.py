@@ -71,6 +71,34 @@ def usdt_arguments():
 	check_equal(sums_of(traced("usdt:@:signatures:many", "--by", "arg:arg6")[0], "arg6"), [("7", NR)], "a key")
 
 
+@test
+def a_line_is_all_its_copies():
+	"""A line of an inlined function, of which the first copy is in a function that is not called; with times or a return it is refused."""
+	with open(os.path.join(SOURCES, "signatures.c"), encoding="ascii") as file:
+		line = next(number for number, text in enumerate(file, 1) if "LINE:" in text)
+	probe = "uprobe:@:signatures.c:%d" % line
+	check_equal([row["nr_hits"] for row in traced(probe)[0]], [NR], "hits")
+	json_rows, _ = traced(probe, "--by", "stack")
+	check(sum(row["nr_hits"] for row in json_rows) == NR and all("always" in row["stack"] for row in json_rows), lambda: str(json_rows))
+	path = signatures()
+	for words, text in (((probe.replace("uprobe", "uretprobe"),), "a return is that of a function"), (("uretprobe:@:negative+4",), "a return is that of a function"),
+		((probe, "--latency"), "has no end")):
+		result = sonde("trace", *[word.replace("@", path) for word in words], "1", want=2)
+		check(text in result.err, lambda: "%s: %s" % (words, result)) # pylint: disable=cell-var-from-loop
+
+
+@test
+def numbers_that_a_field_cannot_have():
+	"""A comparison with them would silently be true of nothing, or of all."""
+	need_bpf()
+	path = signatures()
+	for probe, comparison in (("uprobe:@:negative", "number == 4294967295"), ("uprobe:@:negative", "number != -2147483649"), ("uprobe:@:negative", "pid == -1"),
+		("sched_switch", "prev.pid < 2147483648"), ("sched_switch", "preempt == 256"), ("syscall:lseek", "arg1 == -9223372036854775809")):
+		result = sonde("trace", probe.replace("@", path), "--filter", comparison, "1", want=2)
+		check("is no value of that field: it is a number of " in result.err, lambda: "%s: %s" % (comparison, result)) # pylint: disable=cell-var-from-loop
+	check_equal([row["nr_hits"] for row in traced("uprobe:@:negative", "--filter", "number <= 2147483647 && number >= -2147483648")[0]], [NR], "the last that it can have")
+
+
 CALLS = """
 import ctypes
 call = ctypes.CDLL(None, use_errno=True).syscall
