@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cpus.h"
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
+#include "collect/own_tgid.h"
 #include "collect/share_maps.h"
 #include "event.skel.h"
 
@@ -38,7 +38,7 @@ static int set_up(const struct event_programs *programs, const struct sampler *s
 					     .syscall = options->syscall,
 					     .in_user = trigger_is_in_user(trigger),
 					     .nr_own_frames = trigger_nr_own_frames(trigger),
-					     .own_tgid = (uint32_t)getpid() },
+					     .own_tgid = own_tgid() },
 	       sizeof(skeleton->rodata->event_cfg));
 	if (options->probe)
 		memcpy((void *)&skeleton->rodata->probe_cfg, options->probe, sizeof(*options->probe));

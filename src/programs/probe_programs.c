@@ -11,6 +11,7 @@
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
 #include "collect/object_cost.h"
+#include "collect/own_tgid.h"
 #include "collect/target_map.h"
 #include "probe.skel.h"
 
@@ -48,7 +49,7 @@ static int set_up(struct probe_programs *programs, const struct probe_programs_o
 	memcpy((void *)&skeleton->rodata->cfg, &config, sizeof(config));
 	memcpy((void *)&skeleton->rodata->probe_cfg, &options->probe, sizeof(options->probe));
 	skeleton->rodata->probe_number = options->number;
-	skeleton->bss->own_tgid = (uint32_t)getpid();
+	skeleton->bss->own_tgid = own_tgid();
 	err = bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_specs, is_usdt) ?:
 		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_ip_to_spec_id, is_usdt) ?:
 		bpf_map__set_max_entries(skeleton->maps.sonde_ring, options->probe.prints ? RING_BYTES : (uint32_t)sysconf(_SC_PAGESIZE));
