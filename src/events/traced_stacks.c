@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/interned.h"
 #include "base/order.h"
+#include "base/texts.h"
 #include "collect/event_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
@@ -322,32 +323,42 @@ static int print_hits(struct traced_stacks *stacks, const struct buffer *waiting
 
 /* --- sums by stacks ------------------------------------------------------------------------------------------------------------------- */
 
-struct stack_row { /* the sums of stacks that have the same names: those that were walked late have ids of their own */
-	uint32_t kernel_stack, user_stack; /* in the profile */
+#define FRAMES_BYTES_MAX ((size_t)1 << 30)
+
+struct stack_row { /* the sums of stacks that have the same names: of other addresses, or walked late, they have ids of their own */
+	uint32_t frames, pad; /* the names, in `texts` */
 	struct tracing_row row;
 };
 #define STACK_ROW_KEY_BYTES (offsetof(struct stack_row, row) + offsetof(struct tracing_row, sum))
 
-static int merge(const struct interned *sums, struct stack_builder *builder, struct interned *rows)
+static int merge_one(const struct stack_sum *sum, const char *frames, struct texts *texts, struct interned *rows)
 {
-	for (uint32_t i = 0; i < sums->nr; i++) {
-		const struct stack_sum *sum = (const struct stack_sum *)(const void *)sums->entries + i;
-		struct stack_row row = { .row.probe = sum->row.probe, .row.key = sum->row.key };
-		struct profile_sample sample = { 0 };
-		int err = stack_builder_sample(builder, &sum->ids, 1, &sample);
-		uint32_t at;
+	struct stack_row row = { .frames = texts_add(texts, frames), .row.probe = sum->row.probe, .row.key = sum->row.key };
+	uint32_t at;
 
-		if (err)
-			return err;
-		row.kernel_stack = sample.kernel_stack;
-		row.user_stack = sample.user_stack;
-		memcpy(row.row.sum.comm, sum->row.sum.comm, sizeof(row.row.sum.comm));
-		at = interned_add(rows, &row);
-		if (at == INTERNED_NONE)
-			return -ENOMEM;
-		((struct stack_row *)interned_at(rows, at))->row.sum.count += sum->row.sum.count;
-	}
+	memcpy(row.row.sum.comm, sum->row.sum.comm, sizeof(row.row.sum.comm));
+	at = row.frames == TEXTS_NONE ? INTERNED_NONE : interned_add(rows, &row);
+	if (at == INTERNED_NONE)
+		return -ENOMEM;
+	((struct stack_row *)interned_at(rows, at))->row.sum.count += sum->row.sum.count;
 	return 0;
+}
+
+static int merge(const struct interned *sums, struct stack_builder *builder, const struct profile *profile, struct texts *texts,
+		 struct interned *rows)
+{
+	CLEANUP(buffer_done) struct buffer frames = BUFFER_INIT(LINES_BYTES_MAX);
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < sums->nr; i++) {
+		const struct stack_sum *sum = (const struct stack_sum *)(const void *)sums->entries + i;
+		struct profile_sample sample = { 0 };
+
+		err = stack_builder_sample(builder, &sum->ids, 1, &sample)
+			      ?: take_frames(profile, sample.kernel_stack, sample.user_stack, &frames)
+			      ?: merge_one(sum, frames.data, texts, rows);
+	}
+	return err;
 }
 
 static int by_count(const void *a, const void *b)
@@ -357,20 +368,16 @@ static int by_count(const void *a, const void *b)
 	return order(left->row.sum.count, right->row.sum.count) ?: memcmp(left, right, STACK_ROW_KEY_BYTES);
 }
 
-static int print_rows(struct traced_stacks *stacks, struct interned *rows, const struct profile *profile, struct buffer *lines)
+static int print_rows(struct traced_stacks *stacks, struct interned *rows, const struct texts *texts, struct buffer *lines)
 {
 	struct stack_row *list = (struct stack_row *)(void *)rows->entries;
-	CLEANUP(buffer_done) struct buffer frames = BUFFER_INIT(LINES_BYTES_MAX);
-	int err = 0;
+	int err = lines->err;
 
 	if (rows->nr)
 		qsort(list, rows->nr, sizeof(*list), by_count);
 	for (uint32_t i = 0; !err && i < rows->nr; i++) {
-		err = take_frames(profile, list[i].kernel_stack, list[i].user_stack, &frames) ?: lines->err;
-		if (!err)
-			tracing_row(lines, &stacks->probes.words, &list[i].row, frames.data);
-		if (!err && lines->size >= LINES_BYTES_MANY)
-			err = tell(stacks, lines);
+		tracing_row(lines, &stacks->probes.words, &list[i].row, texts_at(texts, list[i].frames));
+		err = lines->size < LINES_BYTES_MANY ? lines->err : tell(stacks, lines);
 	}
 	return err;
 }
@@ -379,9 +386,11 @@ static int print_sums(struct traced_stacks *stacks, const struct interned *sums,
 		      const struct profile *profile, struct buffer *lines)
 {
 	struct interned rows = INTERNED_INIT(struct stack_row, STACK_ROW_KEY_BYTES, SUMS_BYTES_MAX);
-	int err = merge(sums, builder, &rows) ?: print_rows(stacks, &rows, profile, lines);
+	struct texts texts = TEXTS_INIT(FRAMES_BYTES_MAX);
+	int err = merge(sums, builder, profile, &texts, &rows) ?: print_rows(stacks, &rows, &texts, lines);
 
 	interned_done(&rows);
+	texts_done(&texts);
 	return err;
 }
 

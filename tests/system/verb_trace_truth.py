@@ -88,6 +88,15 @@ def a_line_is_all_its_copies():
 
 
 @test
+def a_stack_is_one_row():
+	"""Two calls in one function: their stacks have the same names."""
+	json_rows, _ = traced("uprobe:@:takes_text", "--by", "stack")
+	check_equal([(row["nr_hits"], row["stack"][0]) for row in json_rows], [(2 * NR, "takes_text")], "rows")
+	json_rows, _ = traced("uprobe:@:takes_text", "--by", "stack", "--offsets")
+	check_equal([row["nr_hits"] for row in json_rows], [NR, NR], "with offsets")
+
+
+@test
 def numbers_that_a_field_cannot_have():
 	"""A comparison with them would silently be true of nothing, or of all."""
 	need_bpf()
