@@ -264,12 +264,17 @@ static int close_window(struct measurement *measurement, const struct process_ta
 	return err ?: stacks->sums ? 0 : -ENOMEM;
 }
 
+static bool has_offsets(const struct traced_stacks *stacks)
+{
+	return stacks->base.parts.options->offsets;
+}
+
 /* The names of both stacks, leaf first, a line each. */
-static int take_frames(const struct profile *profile, uint32_t kernel_stack, uint32_t user_stack, struct buffer *frames)
+static int take_frames(const struct profile *profile, uint32_t kernel_stack, uint32_t user_stack, bool offsets, struct buffer *frames)
 {
 	frames->size = 0;
-	frame_text_stack(frames, profile, kernel_stack, "");
-	frame_text_stack(frames, profile, user_stack, "");
+	frame_text_stack(frames, profile, kernel_stack, offsets, "");
+	frame_text_stack(frames, profile, user_stack, offsets, "");
 	buffer_append(frames, "", 1);
 	return frames->err;
 }
@@ -315,7 +320,7 @@ static int print_hits(struct traced_stacks *stacks, const struct buffer *waiting
 		struct profile_sample sample = { 0 };
 
 		err = stack_builder_sample(builder, &ids, 1, &sample)
-			      ?: take_frames(profile, sample.kernel_stack, sample.user_stack, &frames)
+			      ?: take_frames(profile, sample.kernel_stack, sample.user_stack, has_offsets(stacks), &frames)
 			      ?: print_hit(stacks, &hits[i], frames.data, lines);
 	}
 	return err;
@@ -344,8 +349,8 @@ static int merge_one(const struct stack_sum *sum, const char *frames, struct tex
 	return 0;
 }
 
-static int merge(const struct interned *sums, struct stack_builder *builder, const struct profile *profile, struct texts *texts,
-		 struct interned *rows)
+static int merge(const struct interned *sums, struct stack_builder *builder, const struct profile *profile, bool offsets,
+		 struct texts *texts, struct interned *rows)
 {
 	CLEANUP(buffer_done) struct buffer frames = BUFFER_INIT(LINES_BYTES_MAX);
 	int err = 0;
@@ -355,7 +360,7 @@ static int merge(const struct interned *sums, struct stack_builder *builder, con
 		struct profile_sample sample = { 0 };
 
 		err = stack_builder_sample(builder, &sum->ids, 1, &sample)
-			      ?: take_frames(profile, sample.kernel_stack, sample.user_stack, &frames)
+			      ?: take_frames(profile, sample.kernel_stack, sample.user_stack, offsets, &frames)
 			      ?: merge_one(sum, frames.data, texts, rows);
 	}
 	return err;
@@ -387,7 +392,7 @@ static int print_sums(struct traced_stacks *stacks, const struct interned *sums,
 {
 	struct interned rows = INTERNED_INIT(struct stack_row, STACK_ROW_KEY_BYTES, SUMS_BYTES_MAX);
 	struct texts texts = TEXTS_INIT(FRAMES_BYTES_MAX);
-	int err = merge(sums, builder, profile, &texts, &rows) ?: print_rows(stacks, &rows, &texts, lines);
+	int err = merge(sums, builder, profile, has_offsets(stacks), &texts, &rows) ?: print_rows(stacks, &rows, &texts, lines);
 
 	interned_done(&rows);
 	texts_done(&texts);

@@ -261,7 +261,7 @@ static void note_losses(struct tracing *tracing, uint64_t duration_ns, struct ac
 					  probe_programs_nr_left_out(traced->programs) +
 						  (traced->end ? probe_programs_nr_left_out(traced->end) : 0),
 					  account);
-		if (!count.hits)
+		if (!begins.hits)
 			traced_probes_note_silent(&tracing->probes, i, duration_ns, account);
 		if (count.lost)
 			account_note(account, "%.200s: %" PRIu64 " of %" PRIu64 " hits found no room in the ring buffer and are not shown",
