@@ -121,8 +121,8 @@ static int attach_once(const struct trigger *trigger, const struct bpf_program *
 	if (err == ENOENT)
 		return diag_errno(diag, ENOENT, "no %s '%s' in %s: is its name right, and is it in this file?", text, name, path);
 	if (err == LIBBPF_ERRNO__FORMAT && kinds[trigger->kind].is_in_user)
-		return diag_errno(diag, ENOENT, "there are several functions '%s' in %s, and a %s is at one: give its offset, %s:FILE:0xOFFSET",
-				  name, path, text, text);
+		return diag_errno(diag, ENOENT, "there are several functions '%s' in %s: give the offset of one, %s:FILE:0xOFFSET", name,
+				  path, text);
 	if (err == EPERM || err == EACCES)
 		return diag_errno(diag, EPERM, "no permission for a %s: root, or CAP_BPF and CAP_PERFMON, may", text);
 	if ((err == ENOTSUPP || err == EOPNOTSUPP) && kinds[trigger->kind].is_in_user)

@@ -169,6 +169,8 @@ def times_are_of_their_own_call():
 	json_rows, err = traced("uprobe:@:leaves", "--latency")
 	check_equal([row["nr_hits"] for row in json_rows], [NR], "those that returned")
 	check(": 40 calls have begun and have no time" in err, lambda: err)
+	_, err = traced("syscall:exit_group", "--latency")
+	check("exit_group: 1 calls have begun and have no time" in err and "0 hits" not in err, lambda: err)
 
 
 @test
@@ -226,6 +228,21 @@ def go_and_32_bits():
 		trace.send(signal.SIGINT)
 		json_rows = rows(trace.finish().out, "sonde-trace")
 	check_equal([sorted(row) for row in json_rows], [["comm", "cpu", "pid", "probe", "tid", "time_unix_ns"]], "a hit without arguments")
+
+
+@test
+def functions_of_one_name():
+	"""Of two units: which of them is meant is not known."""
+	need_bpf()
+	sources = []
+	for unit in ("one", "two"):
+		sources.append(scratch(unit + ".c"))
+		with open(sources[-1], "w", encoding="ascii") as file:
+			file.write("__attribute__((noinline)) static int twin(int a) { __asm__ volatile(\"\" :: \"r\"(a)); return a; }\nint %s(int a) { return twin(a); }\n" % unit)
+			file.write("int one(int), two(int);\nint main(void) { return one(0) + two(0); }\n" if unit == "two" else "")
+	path = scratch("twins")
+	check_equal(run(["gcc", "-g", "-O1", "-o", path, *sources]).code, 0, "gcc")
+	check("there are several functions 'twin'" in sonde("trace", "uprobe:%s:twin" % path, "1", want=1).err, "refusal")
 
 
 @test
