@@ -94,10 +94,17 @@ static __noinline bool examine(void *ctx, __u32 slot)
 {
 	struct hit hit = { .tgid_tid = bpf_get_current_pid_tgid() };
 	struct sonde_probe_values *values = bpf_map_lookup_elem(&hit_values, &slot);
+	struct sonde_event_counters *count = event_count();
+	bool unread = false;
 
 	bpf_get_current_comm(hit.comm, sizeof(hit.comm));
-	if (!values || !take_args(&hit, ctx) || !passes_all(&hit))
+	if (!values || !take_args(&hit, ctx))
 		return false;
+	if (!passes_all(&hit, &unread)) {
+		if (unread && count)
+			count_one(&count->unread);
+		return false;
+	}
 	take_values(&hit, values);
 	return true;
 }

@@ -50,10 +50,17 @@ struct {
 	__type(value, struct sonde_probe_sum);
 } fresh MAP("sonde_fresh"); /* the first value of a new key: too large for the stack; its name alone is written */
 
-struct begins {				   /* of a thread's calls that have not returned */
-	__u64 start_ns[SONDE_PROBE_DEPTH]; /* 0: not asked for */
-	__u64 sp[SONDE_PROBE_DEPTH];	   /* the stack pointer there; 0: not known */
-	__u32 depth;			   /* may be larger than SONDE_PROBE_DEPTH */
+struct begun_call {
+	__u64 start_ns; /* 0: not in use */
+	__u64 sp;	/* the stack pointer there; 0: not known, then calls end in the order in which they began */
+};
+
+struct begins { /* of a thread's calls that have not returned */
+	struct begun_call calls[SONDE_PROBE_DEPTH];
+	/* Of a search among them. The verifier follows each value that a register may have, but not those in memory, where volatile keeps
+	 * them: else it takes ten seconds. */
+	volatile __u64 score;
+	volatile __u32 found, second, third, pad;
 };
 
 struct { /* tid -> its calls; shared by the programs of begin and end. The oldest make room: of threads that ended in a call */
@@ -74,6 +81,8 @@ static __always_inline void *zeroth(void *map)
 
 static __always_inline void fill_key(const struct hit *hit, struct sonde_probe_key *key)
 {
+	bool unread = false;
+
 	if (probe_cfg.by_tgid)
 		key->tgid = hit->tgid_tid >> 32;
 	if (probe_cfg.by_tid)
@@ -85,9 +94,10 @@ static __always_inline void fill_key(const struct hit *hit, struct sonde_probe_k
 	if (!probe_cfg.by_arg)
 		return;
 	if (probe_cfg.key.text || probe_cfg.key.source == SONDE_PROBE_COMM)
-		read_text(hit, knob(&probe_cfg.key), key->arg.text, sizeof(key->arg.text));
+		read_text(hit, knob(&probe_cfg.key), key->arg.text, sizeof(key->arg.text), &unread);
 	else
-		key->arg.number = value_of(hit, knob(&probe_cfg.key));
+		key->arg.number = value_of(hit, knob(&probe_cfg.key), &unread);
+	key->unread = unread;
 }
 
 /* The sum of the key, created if necessary. NULL: there is no room. */
@@ -145,49 +155,89 @@ static __always_inline void print(const struct hit *hit, struct sonde_probe_coun
 
 /* --- times ---------------------------------------------------------------------------------------------------------------------------- */
 
-static __always_inline void begin(const struct hit *hit, bool wanted)
+/* The idle threads of all CPUs have the same number. */
+static __always_inline __u32 begun_key(const struct hit *hit)
 {
-	struct begins none = {}, *of;
-	__u32 tid = hit->tgid_tid, depth;
+	return (__u32)hit->tgid_tid ?: 1u << 31 | bpf_get_smp_processor_id();
+}
 
-	of = bpf_map_lookup_elem(&begun, &tid);
+/* Where a call that begins is kept: the place of one that began at the same stack pointer, and so was left without a return (longjmp, an
+ * exception), else a free one, else that of one deeper in the stack, left as well, or on another stack. With none, the call will be one
+ * without a begin: of a deep recursion the outer calls have times. */
+static __always_inline __u32 place_of(struct begins *of, __u64 sp)
+{
+	if (probe_cfg.context == SONDE_PROBE_CALL_BEGIN)
+		return 0; /* a thread is in one system call at most */
+	of->found = of->second = of->third = SONDE_PROBE_DEPTH;
+	for (int i = 0; i < SONDE_PROBE_DEPTH; i++) {
+		if (!of->calls[i].start_ns)
+			of->second = i;
+		else if (of->calls[i].sp == sp && sp)
+			of->found = i;
+		else if (of->calls[i].sp < sp)
+			of->third = i;
+	}
+	if (of->found < SONDE_PROBE_DEPTH)
+		return of->found;
+	return of->second < SONDE_PROBE_DEPTH ? of->second : of->third;
+}
+
+static __always_inline void begin(const struct hit *hit)
+{
+	__u32 key = begun_key(hit);
+	struct begins none = {}, *of;
+	__u32 at;
+
+	of = bpf_map_lookup_elem(&begun, &key);
 	if (!of) {
-		bpf_map_update_elem(&begun, &tid, &none, BPF_NOEXIST);
-		of = bpf_map_lookup_elem(&begun, &tid);
+		bpf_map_update_elem(&begun, &key, &none, BPF_NOEXIST);
+		of = bpf_map_lookup_elem(&begun, &key);
 	}
 	if (!of)
 		return; /* no memory: its end will be unpaired */
-	depth = of->depth++;
-	if (depth >= SONDE_PROBE_DEPTH)
+	at = place_of(of, hit->sp);
+	if (at >= SONDE_PROBE_DEPTH)
 		return;
-	of->start_ns[depth] = wanted ? bpf_ktime_get_ns() : 0;
-	of->sp[depth] = hit->sp;
+	of->calls[at].sp = hit->sp;
+	of->calls[at].start_ns = bpf_ktime_get_ns();
 }
 
-/* The begin of the call that ends, which is removed. 0: not seen, or not asked for. Calls that were left by longjmp lie deeper in the stack
- * than the one that returns, and are dropped. */
+/* Is `call` nearer to the end's stack pointer than the one found so far, at `score`? A return address and a word of the kernel's lie
+ * between begin and end at most. */
+static __always_inline bool is_nearer(const struct begun_call *call, __u64 score, __u64 sp)
+{
+	if (!sp)
+		return call->start_ns > score;
+	return call->start_ns && call->sp <= sp && sp - call->sp <= 2 * sizeof(__u64) && call->sp > score;
+}
+
+/* The begin of the call that ends, which is removed: the one at its place in the stack, as calls of coroutines end in any order. 0: not
+ * seen, or not asked for. */
 static __always_inline __u64 end(const struct hit *hit)
 {
-	__u32 tid = hit->tgid_tid, depth;
-	struct begins *of = bpf_map_lookup_elem(&begun, &tid);
-	__u64 start_ns = 0;
+	__u32 key = begun_key(hit), at;
+	struct begins *of = bpf_map_lookup_elem(&begun, &key);
+	__u64 start_ns;
 
 	if (!of)
 		return 0;
+	of->found = SONDE_PROBE_DEPTH;
+	of->second = 0; /* calls that are open */
+	of->score = 0;
 	for (int i = 0; i < SONDE_PROBE_DEPTH; i++) {
-		depth = of->depth;
-		if (!depth)
-			break;
-		of->depth = --depth;
-		if (depth >= SONDE_PROBE_DEPTH)
-			return 0;
-		start_ns = of->start_ns[depth & (SONDE_PROBE_DEPTH - 1)];
-		if (!hit->sp || of->sp[depth & (SONDE_PROBE_DEPTH - 1)] + 2 * sizeof(__u64) >= hit->sp)
-			break;
-		start_ns = 0;
+		of->second += of->calls[i].start_ns != 0;
+		if (is_nearer(&of->calls[i], of->score, hit->sp)) {
+			of->score = hit->sp ? of->calls[i].sp : of->calls[i].start_ns;
+			of->found = i;
+		}
 	}
-	if (!of->depth)
-		bpf_map_delete_elem(&begun, &tid);
+	at = of->found;
+	if (at >= SONDE_PROBE_DEPTH)
+		return 0;
+	start_ns = of->calls[at].start_ns;
+	of->calls[at].start_ns = 0;
+	if (of->second == 1)
+		bpf_map_delete_elem(&begun, &key);
 	return start_ns;
 }
 
@@ -207,23 +257,22 @@ static __always_inline bool is_asked_for(const struct hit *hit, struct sonde_pro
 
 static __always_inline void take_hit(const struct hit *hit, struct sonde_probe_counters *count)
 {
-	bool good = probe_cfg.ends || passes_all(hit); /* of a time, the begin decides */
+	bool unread = false;
 	__u64 start_ns = 0;
 
-	if (probe_cfg.begins) {
-		begin(hit, good);
-		__sync_fetch_and_add(&count->unpaired, 1);
-		return;
-	}
-	if (probe_cfg.ends) {
+	if (probe_cfg.ends) { /* the begin has asked the filter */
 		start_ns = end(hit);
 		if (!start_ns) {
 			__sync_fetch_and_add(&count->unpaired, 1);
 			return;
 		}
+	} else if (!passes_all(hit, &unread)) {
+		__sync_fetch_and_add(unread ? &count->unread : &count->rejected, 1);
+		return;
 	}
-	if (!good) {
-		__sync_fetch_and_add(&count->rejected, 1);
+	if (probe_cfg.begins) {
+		begin(hit);
+		__sync_fetch_and_add(&count->unpaired, 1);
 		return;
 	}
 	add(hit, start_ns ? bpf_ktime_get_ns() - start_ns : 0, count);

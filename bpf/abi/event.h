@@ -22,6 +22,7 @@ struct sonde_event_counters {
 	__u64 recorded;
 	__u64 filtered[SONDE_FILTER_COUNT];
 	__u64 dropped[SONDE_DROP_COUNT];
+	__u64 unread; /* of those filtered: what the filter compares could not be read */
 };
 
 struct sonde_event_record {

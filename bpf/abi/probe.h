@@ -7,6 +7,7 @@
 #include "types.h"
 
 #define SONDE_PROBE_ARGS       12 /* as many as a tracepoint has at most */
+#define SONDE_PROBE_REGISTERS  6  /* that have arguments of a function */
 #define SONDE_PROBE_STEPS      4  /* pointers from an argument to a value: a.b.c.d */
 #define SONDE_PROBE_FILTERS    8
 #define SONDE_PROBE_PRINTED    8
@@ -111,7 +112,7 @@ struct sonde_probe_config {
 /* The key of a sum; what is not asked for is zero. */
 struct sonde_probe_key {
 	__u32 tgid, tid, cpu;
-	__u32 pad; /* zero */
+	__u32 unread; /* 1: the argument could not be read, and is zero here */
 	char comm[SONDE_COMM_BYTES];
 	union {
 		__u64 number;
@@ -128,7 +129,9 @@ struct sonde_probe_sum {
 };
 
 struct sonde_probe_values { /* by sonde_probe_config.printed */
-	__u64 numbers[SONDE_PROBE_PRINTED]; /* of a text: whether it could be read */
+	__u32 unread; /* a bit for each that could not be read: its memory is not there, or not in memory */
+	__u32 absent; /* a bit for each argument that this USDT probe does not have */
+	__u64 numbers[SONDE_PROBE_PRINTED];
 	char texts[SONDE_PROBE_PRINTED][SONDE_PROBE_TEXT_BYTES];
 };
 
@@ -146,12 +149,13 @@ struct sonde_probe_stacks_record {
 	struct sonde_probe_values values;
 };
 
-/* One per CPU. hits = own + filtered + rejected + counted + keys_full + unpaired, and what is sent or lost is counted as well */
+/* One per CPU. hits = own + filtered + rejected + unread + counted + keys_full + unpaired, and what is sent or lost is counted as well */
 struct sonde_probe_counters {
 	__u64 hits;
 	__u64 own;	/* in sonde's own process */
 	__u64 filtered; /* of threads that were not asked for */
 	__u64 rejected; /* by the filters */
+	__u64 unread;	/* not counted, as what a filter compares could not be read */
 	__u64 counted, keys_full;
 	__u64 unpaired;	  /* begins, and ends whose begin was not seen */
 	__u64 sent, lost; /* lost: no room in the ring buffer */

@@ -19,6 +19,7 @@ const volatile struct sonde_probe_config probe_cfg = {};
 struct hit {
 	__u64 args[SONDE_PROBE_ARGS], result, sp;
 	__u64 tgid_tid;
+	__u32 unread_args, absent_args; /* a bit for each */
 	char comm[SONDE_COMM_BYTES];
 };
 
@@ -74,12 +75,16 @@ static __always_inline void take_function_regs(struct hit *hit, const regs_t *re
 
 static __always_inline void take_usdt(struct hit *hit, struct pt_regs *ctx)
 {
-	long value;
+	long value, err;
 
 #pragma clang loop unroll(full)
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < SONDE_PROBE_ARGS; i++) {
 		value = 0;
-		bpf_usdt_arg(ctx, i, &value); /* a probe with fewer: 0 */
+		err = bpf_usdt_arg(ctx, i, &value);
+		if (err)
+			hit->unread_args |= 1u << i;
+		if (err == -ENOENT)
+			hit->absent_args |= 1u << i; /* the probe has fewer */
 		hit->args[i] = value;
 	}
 }
@@ -141,11 +146,14 @@ static __always_inline __u64 source_of(const struct hit *hit, const struct sonde
 	}
 }
 
-static __always_inline __u64 value_of(const struct hit *hit, const struct sonde_probe_field *field)
+/* 0 where it cannot be read: *ret_unread. Else that keeps its value. */
+static __always_inline __u64 value_of(const struct hit *hit, const struct sonde_probe_field *field, bool *ret_unread)
 {
 	__u64 value = source_of(hit, field);
 	__u32 unused = 64 - 8 * field->bytes;
 
+	if (field->source == SONDE_PROBE_ARG && hit->unread_args >> (field->arg & 31) & 1)
+		*ret_unread = true;
 #pragma clang loop unroll(full)
 	for (__u32 i = 0; i < SONDE_PROBE_STEPS; i++) {
 		if (i >= field->nr_steps)
@@ -153,8 +161,10 @@ static __always_inline __u64 value_of(const struct hit *hit, const struct sonde_
 		value += field->offsets[i];
 		if (i + 1 == field->nr_steps && field->text == SONDE_PROBE_TEXT_HERE)
 			return value;
-		if (bpf_probe_read_kernel(&value, sizeof(value), (const void *)value))
+		if (bpf_probe_read_kernel(&value, sizeof(value), (const void *)value)) {
+			*ret_unread = true;
 			return 0;
+		}
 	}
 	if (field->text)
 		return value;
@@ -162,16 +172,21 @@ static __always_inline __u64 value_of(const struct hit *hit, const struct sonde_
 	return field->is_signed ? (__u64)((__s64)value >> (unused & 63)) : value >> (unused & 63);
 }
 
-/* Reads the field's text; on failure it is empty, and the result is false. `size`: a constant. */
-static __always_inline bool read_text(const struct hit *hit, const struct sonde_probe_field *field, char *to, __u32 size)
+/* Reads the field's text; on failure it is empty: *ret_unread. `size`: a constant. */
+static __always_inline void read_text(const struct hit *hit, const struct sonde_probe_field *field, char *to, __u32 size,
+				      bool *ret_unread)
 {
+	const void *at;
+	long bytes;
+
 	if (field->source == SONDE_PROBE_COMM) {
 		__builtin_memcpy(to, hit->comm, SONDE_COMM_BYTES);
-		return true;
+		return;
 	}
-	if (field->text == SONDE_PROBE_USER_TEXT)
-		return bpf_probe_read_user_str(to, size, (const void *)value_of(hit, field)) >= 0;
-	return bpf_probe_read_kernel_str(to, size, (const void *)value_of(hit, field)) >= 0;
+	at = (const void *)value_of(hit, field, ret_unread);
+	bytes = field->text == SONDE_PROBE_USER_TEXT ? bpf_probe_read_user_str(to, size, at) : bpf_probe_read_kernel_str(to, size, at);
+	if (bytes < 0)
+		*ret_unread = true;
 }
 
 static __always_inline bool is_same_text(const struct sonde_probe_filter *filter, const char *text)
@@ -185,39 +200,50 @@ static __always_inline bool is_same_text(const struct sonde_probe_filter *filter
 	return true;
 }
 
-static __always_inline bool passes(const struct hit *hit, const struct sonde_probe_filter *filter)
+static __always_inline bool passes(const struct hit *hit, const struct sonde_probe_filter *filter, bool *ret_unread)
 {
 	char text[SONDE_PROBE_TEXT_BYTES] = {};
 
 	if (!filter->text_bytes)
-		return sonde_probe_is_ordered(filter, value_of(hit, &filter->field));
-	read_text(hit, &filter->field, text, sizeof(text));
+		return sonde_probe_is_ordered(filter, value_of(hit, &filter->field, ret_unread));
+	read_text(hit, &filter->field, text, sizeof(text), ret_unread);
 	return is_same_text(filter, text) == (filter->operator!= SONDE_PROBE_DIFFERENT);
 }
 
-static __always_inline bool passes_all(const struct hit *hit)
+/* Of what cannot be read, no comparison is true, != neither: *ret_unread. */
+static __always_inline bool passes_all(const struct hit *hit, bool *ret_unread)
 {
 #pragma clang loop unroll(full)
 	for (__u32 i = 0; i < SONDE_PROBE_FILTERS; i++) {
 		if (i >= probe_cfg.nr_filters)
 			break;
-		if (!passes(hit, knob(&probe_cfg.filters[i])))
+		if (!passes(hit, knob(&probe_cfg.filters[i]), ret_unread) || *ret_unread)
 			return false;
 	}
 	return true;
 }
 
+static __always_inline bool is_absent(const struct hit *hit, const struct sonde_probe_field *field)
+{
+	return field->source == SONDE_PROBE_ARG && hit->absent_args >> (field->arg & 31) & 1;
+}
+
 /* Fills in what probe_cfg.printed asks for. */
 static __always_inline void take_values(const struct hit *hit, struct sonde_probe_values *values)
 {
+	values->unread = values->absent = 0;
 #pragma clang loop unroll(full)
 	for (__u32 i = 0; i < SONDE_PROBE_PRINTED; i++) {
 		if (i >= probe_cfg.nr_printed)
 			break;
-		values->texts[i][0] = 0;
+		bool unread = false;
+
+		values->numbers[i] = values->texts[i][0] = 0;
 		if (probe_cfg.printed[i].text)
-			values->numbers[i] = read_text(hit, knob(&probe_cfg.printed[i]), values->texts[i], SONDE_PROBE_TEXT_BYTES);
+			read_text(hit, knob(&probe_cfg.printed[i]), values->texts[i], SONDE_PROBE_TEXT_BYTES, &unread);
 		else
-			values->numbers[i] = value_of(hit, knob(&probe_cfg.printed[i]));
+			values->numbers[i] = value_of(hit, knob(&probe_cfg.printed[i]), &unread);
+		values->unread |= unread ? 1u << i : 0;
+		values->absent |= is_absent(hit, knob(&probe_cfg.printed[i])) ? 1u << i : 0;
 	}
 }

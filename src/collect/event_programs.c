@@ -4,20 +4,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cpus.h"
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
+#include "collect/own_tgid.h"
 #include "collect/share_maps.h"
 #include "event.skel.h"
 
 struct event_programs {
 	struct trigger trigger;
 	struct event_bpf *skeleton;
-	struct bpf_link *link; /* NULL: not attached */
+	struct trigger_links links;
 	uint32_t nr_possible_cpus;
 };
 
@@ -38,7 +38,7 @@ static int set_up(const struct event_programs *programs, const struct sampler *s
 					     .syscall = options->syscall,
 					     .in_user = trigger_is_in_user(trigger),
 					     .nr_own_frames = trigger_nr_own_frames(trigger),
-					     .own_tgid = (uint32_t)getpid() },
+					     .own_tgid = own_tgid() },
 	       sizeof(skeleton->rodata->event_cfg));
 	if (options->probe)
 		memcpy((void *)&skeleton->rodata->probe_cfg, options->probe, sizeof(*options->probe));
@@ -104,13 +104,12 @@ void event_programs_free(struct event_programs *programs)
 
 int event_programs_start(struct event_programs *programs, struct diag *diag)
 {
-	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_event, diag, &programs->link);
+	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_event, diag, &programs->links);
 }
 
 void event_programs_stop(struct event_programs *programs)
 {
-	bpf_link__destroy(programs->link);
-	programs->link = NULL;
+	trigger_detach(&programs->links);
 }
 
 void event_programs_counters(const struct event_programs *programs, struct sonde_event_counters *ret_counters)

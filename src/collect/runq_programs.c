@@ -13,6 +13,7 @@
 #include "collect/cpu_events.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
+#include "collect/own_tgid.h"
 #include "collect/share_maps.h"
 #include "collect/target_map.h"
 #include "collect/trigger.h"
@@ -63,7 +64,7 @@ static int choose(struct runq_programs *programs, const struct runq_programs_opt
 	skeleton->rodata->cfg.version = SONDE_ABI_VERSION;
 	skeleton->rodata->cfg.ring_wake_bytes = RING_BYTES / 2;
 	memcpy((void *)&skeleton->rodata->runq_cfg, &options->runq, sizeof(options->runq));
-	skeleton->bss->own_tgid = (uint32_t)getpid();
+	skeleton->bss->own_tgid = own_tgid();
 	skeleton->rodata->own_since_ns = options->own_since_ns;
 	return bpf_map__set_autocreate(skeleton->maps.sonde_threads, waits) ?:
 		bpf_map__set_autocreate(skeleton->maps.sonde_slow_wait, options->runq.stacks) ?:

@@ -111,7 +111,7 @@ static struct bpf_link *attach(const struct trigger *trigger, const struct bpf_p
 	return NULL;
 }
 
-int trigger_attach(const struct trigger *trigger, const struct bpf_program *program, struct diag *diag, struct bpf_link **ret_link)
+static int attach_once(const struct trigger *trigger, const struct bpf_program *program, struct diag *diag, struct bpf_link **ret_link)
 {
 	const char *text = kinds[trigger->kind].text, *name = trigger->name ? trigger->name : "",
 		   *path = trigger->path ? trigger->path : "the kernel";
@@ -120,6 +120,9 @@ int trigger_attach(const struct trigger *trigger, const struct bpf_program *prog
 
 	if (err == ENOENT)
 		return diag_errno(diag, ENOENT, "no %s '%s' in %s: is its name right, and is it in this file?", text, name, path);
+	if (err == LIBBPF_ERRNO__FORMAT && kinds[trigger->kind].is_in_user)
+		return diag_errno(diag, ENOENT, "there are several functions '%s' in %s: give the offset of one, %s:FILE:0xOFFSET", name,
+				  path, text);
 	if (err == EPERM || err == EACCES)
 		return diag_errno(diag, EPERM, "no permission for a %s: root, or CAP_BPF and CAP_PERFMON, may", text);
 	if ((err == ENOTSUPP || err == EOPNOTSUPP) && kinds[trigger->kind].is_in_user)
@@ -136,4 +139,30 @@ int trigger_attach(const struct trigger *trigger, const struct bpf_program *prog
 		return diag_errno(diag, err, "%s '%s' in %s: %s", text, name, path, strerror(err));
 	*ret_link = link;
 	return 0;
+}
+
+int trigger_attach(const struct trigger *trigger, const struct bpf_program *program, struct diag *diag, struct trigger_links *links)
+{
+	struct trigger once = *trigger;
+	int err = 0;
+
+	if (!trigger->places) {
+		err = attach_once(trigger, program, diag, &links->list[0]);
+		links->nr = !err;
+		return err;
+	}
+	for (uint32_t i = 0; !err && i < trigger->nr_places; i++) {
+		once.offset = trigger->places[i];
+		err = attach_once(&once, program, diag, &links->list[i]);
+		links->nr += !err;
+	}
+	if (err)
+		trigger_detach(links);
+	return err;
+}
+
+void trigger_detach(struct trigger_links *links)
+{
+	while (links->nr)
+		bpf_link__destroy(links->list[--links->nr]);
 }

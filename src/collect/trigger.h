@@ -27,6 +27,7 @@ enum trigger_kind {
 };
 
 #define TRIGGER_ALL_PROCESSES (-1)
+#define TRIGGER_MAX_PLACES    64
 
 struct trigger { /* texts are borrowed for the trigger's life */
 	enum trigger_kind kind;
@@ -34,6 +35,8 @@ struct trigger { /* texts are borrowed for the trigger's life */
 	const char *path;     /* UPROBE, URETPROBE, USDT: the file */
 	const char *provider; /* USDT */
 	uint64_t offset;      /* UPROBE: in bytes from the function, or in the file */
+	const uint64_t *places; /* UPROBE: offsets in the file, instead of that one; NULL: there is one */
+	uint32_t nr_places;	/* TRIGGER_MAX_PLACES at most */
 	pid_t tgid;           /* UPROBE, URETPROBE, USDT: this process alone, or TRIGGER_ALL_PROCESSES */
 };
 
@@ -44,7 +47,12 @@ uint8_t trigger_nr_own_frames(const struct trigger *trigger);
 /* Call it before the program is loaded: sets the type it needs for that trigger, whether it is attached or tail-called. 0; -EOPNOTSUPP:
  * this kernel does not have that kind; or what libbpf returned. diag says what to do. */
 MUST_CHECK int trigger_set_program(const struct trigger *trigger, struct bpf_program *program, struct diag *diag);
-/* Runs the program from now on, until the link is destroyed. 0; -ENOENT: there is no such function or probe; -EINVAL: TRIGGER_PERF_EVENT;
- * or what libbpf returned. diag says what to do. */
+struct trigger_links { /* zeros: not attached */
+	struct bpf_link *list[TRIGGER_MAX_PLACES];
+	uint32_t nr;
+};
+/* Runs the program from now on, until trigger_detach. 0; -ENOENT: there is no such function or probe; -EINVAL: TRIGGER_PERF_EVENT; or what
+ * libbpf returned: then it is attached nowhere. diag says what to do. */
 MUST_CHECK int trigger_attach(const struct trigger *trigger, const struct bpf_program *program, struct diag *diag,
-			      struct bpf_link **ret_link);
+			      struct trigger_links *links);
+void trigger_detach(struct trigger_links *links);

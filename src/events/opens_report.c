@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/opens_report.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +11,14 @@
 #include "base/texts.h"
 #include "events/file_name.h"
 #include "events/line.h"
+
+#define FLAG_LARGE_FILE 0100000 /* O_LARGEFILE of the kernel, asm-generic/fcntl.h: C libraries set it, and call it 0 */
+
+/* Of a name that is too long for the kernel, its begin is known. */
+static bool is_cut(const struct sonde_open_record *record)
+{
+	return record->name_bytes == SONDE_NAME_MAX_BYTES && record->result == -ENAMETOOLONG;
+}
 
 void opens_path(struct buffer *path, const struct sonde_open_record *record, const struct sonde_file_text *file, const char *text)
 {
@@ -38,6 +47,8 @@ void opens_path(struct buffer *path, const struct sonde_open_record *record, con
 	default:
 		buffer_text(path, "[name not readable]");
 	}
+	if (is_cut(record))
+		buffer_text(path, "...");
 }
 
 static void flags_text(struct buffer *text, uint64_t flags)
@@ -51,6 +62,7 @@ static void flags_text(struct buffer *text, uint64_t flags)
 		{ O_NOFOLLOW, "NOFOLLOW" }, { O_NOATIME, "NOATIME" },	{ O_CLOEXEC, "CLOEXEC" }, { O_PATH, "PATH" },
 	};
 	static const char *const modes[] = { "RDONLY", "WRONLY", "RDWR", "NONE" };
+	uint64_t known = O_ACCMODE | O_SYNC | O_TMPFILE | FLAG_LARGE_FILE;
 
 	buffer_text(text, modes[flags & O_ACCMODE]);
 	for (size_t i = 0; i < ARRAY_SIZE(bits); i++) {
@@ -63,6 +75,10 @@ static void flags_text(struct buffer *text, uint64_t flags)
 		buffer_text(text, "|DSYNC");
 	if ((flags & O_TMPFILE) == O_TMPFILE)
 		buffer_text(text, "|TMPFILE");
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++)
+		known |= bits[i].bit;
+	if (flags & ~known)
+		buffer_printf(text, "|0x%" PRIx64, flags & ~known);
 }
 
 static void sums_heading(struct buffer *lines, const struct sonde_files_options *options)

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "dwarf/dwarf_places.h"
 #include "events/probe_nearest.h"
+#include "programs/user_program.h"
 #include "programs/call_numbers.h"
 #include "programs/kernel_functions.h"
 
@@ -143,6 +144,7 @@ static int set_function(struct probe_spec *spec, struct kernel_types *types, con
 	spec->end = spec->trigger;
 	spec->end.kind = fentry ? TRIGGER_FEXIT : TRIGGER_KRETPROBE;
 	spec->has_end = !end;
+	spec->no_args = spec->trigger.kind == TRIGGER_KRETPROBE ? "at the return" : NULL;
 	spec->end_result_word = fentry && spec->args.result ? spec->args.nr + 1 : 0;
 	spec->result_word = end ? spec->end_result_word : 0;
 	return 0;
@@ -178,8 +180,8 @@ static void set_user_trigger(struct probe_spec *spec, const char *path, const ch
 	spec->has_end = !end && !offset;
 }
 
-/* Names of the arguments at the entry, by DWARF. */
-static void take_user_args(struct probe_spec *spec, const char *path, const char *function)
+/* The result, and at the entry the names of the arguments, by DWARF. */
+static void take_user_args(struct probe_spec *spec, const char *path, const char *function, bool end)
 {
 	struct dwarf_args *args = calloc(1, sizeof(*args));
 
@@ -188,8 +190,8 @@ static void take_user_args(struct probe_spec *spec, const char *path, const char
 		return;
 	}
 	spec->user_args = args;
-	spec->args.nr = args->nr;
-	for (uint32_t i = 0; i < args->nr; i++) {
+	spec->args.nr = end ? 0 : args->nr;
+	for (uint32_t i = 0; i < spec->args.nr; i++) {
 		spec->args.list[i].name = args->list[i].name;
 		spec->args.list[i].type_text = args->list[i].type;
 		spec->args.list[i].number = args->list[i].number;
@@ -199,9 +201,47 @@ static void take_user_args(struct probe_spec *spec, const char *path, const char
 	}
 }
 
-/* "FILE:FUNCTION", "FILE:FUNCTION+8", "FILE:0x1234", "FILE:SOURCE:LINE". */
-static int set_user_function(struct probe_spec *spec, char *at, bool end, struct diag *diag)
+/* Looks at the file before others read it. */
+static int look_at_program(struct probe_spec *spec, const char *path, bool returns, struct diag *diag)
 {
+	struct user_program program;
+	int err = user_program_look(path, diag, &program);
+
+	if (err)
+		return err;
+	if (returns && program.moves_stacks)
+		return diag_errno(diag, EOPNOTSUPP,
+				  "%.120s is a Go program: it moves its stacks, and a return address that is a probe's would end it. "
+				  "Only entries can be traced",
+				  path);
+	spec->no_args = program.no_args;
+	return 0;
+}
+
+/* The kernel would take what is on the stack there for the return address, and replace it. */
+static int not_in_between(const struct probe_spec *spec, struct diag *diag)
+{
+	return diag_errno(diag, EINVAL, "'%.120s': a return is that of a function, not of a place in it", spec->text);
+}
+
+static int set_line(struct probe_spec *spec, const char *path, const char *source, uint32_t line, struct diag *diag)
+{
+	int err = look_at_program(spec, path, false, diag);
+
+	spec->places = calloc(DWARF_MAX_PLACES, sizeof(*spec->places));
+	if (!err && !spec->places)
+		err = -ENOMEM;
+	set_user_trigger(spec, path, NULL, 1, false); /* an offset: not where a function begins */
+	if (!err)
+		err = dwarf_line_places(path, source, line, diag, spec->places, &spec->trigger.nr_places);
+	spec->trigger.places = spec->places;
+	return err == -ENODATA ? -ENOENT : err;
+}
+
+/* "FILE:FUNCTION", "FILE:FUNCTION+8", "FILE:0x1234", "FILE:SOURCE:LINE". */
+static int set_user_function(struct probe_spec *spec, char *at, bool end, bool latency, struct diag *diag)
+{
+	int err;
 	char *name = strrchr(at, ':'), *plus = name ? strchr(name, '+') : NULL;
 	const char *number = plus ? plus + 1 : name ? name + 1 : "";
 	bool is_hex = !strncmp(number, "0x", 2);
@@ -212,25 +252,28 @@ static int set_user_function(struct probe_spec *spec, char *at, bool end, struct
 		return diag_errno(diag, EINVAL, "a user function is written uprobe:FILE:FUNCTION or uprobe:FILE:SOURCE:LINE, not '%.80s'",
 				  at);
 	if (is_line(at, ++name, &source, &line)) {
-		int err = dwarf_line_place(at, source, (uint32_t)line, diag, &offset);
-
-		set_user_trigger(spec, at, NULL, offset, end);
-		return err == -ENODATA ? -ENOENT : err;
+		if (end)
+			return not_in_between(spec, diag);
+		return set_line(spec, at, source, (uint32_t)line, diag);
 	}
 	name[-1] = '\0';
 	if (plus || is_hex) {
 		const char *hex = number + 2;
-		int err = is_hex ? number_hex(&hex, hex + strlen(hex), &offset) : number_u64(number, UINT64_MAX, &offset);
-
+		err = is_hex ? number_hex(&hex, hex + strlen(hex), &offset) : number_u64(number, UINT64_MAX, &offset);
 		if (err || (is_hex && *hex))
 			return diag_errno(diag, EINVAL, "'%.80s' is no offset", number);
 	}
 	if (plus)
 		*plus = '\0';
+	if (end && plus && offset)
+		return not_in_between(spec, diag);
 	set_user_trigger(spec, at, plus || !is_hex ? name : NULL, offset, end);
-	if (!end && !offset)
-		take_user_args(spec, at, name);
-	return 0;
+	err = look_at_program(spec, at, end || latency, diag);
+	if (!err && !offset && !spec->no_args)
+		take_user_args(spec, at, name, end);
+	if (end)
+		spec->no_args = "at the return";
+	return err;
 }
 
 /* "FILE:PROVIDER:NAME". */
@@ -248,7 +291,7 @@ static int set_usdt(struct probe_spec *spec, char *at, struct diag *diag)
 	spec->context = SONDE_PROBE_USDT;
 	spec->trigger =
 	    (struct trigger){ .kind = TRIGGER_USDT, .name = name, .path = at, .provider = provider, .tgid = TRIGGER_ALL_PROCESSES };
-	return 0;
+	return user_program_look(at, diag, &(struct user_program){ 0 }); /* the note says where arguments are, of any language */
 }
 
 /* The name without its group: "sched:sched_switch", "syscalls:sys_enter_read". */
@@ -259,14 +302,14 @@ static const char *without_group(const char *name)
 	return colon ? colon + 1 : name;
 }
 
-static int set_any(struct probe_spec *spec, struct kernel_types *types, char *at, struct diag *diag)
+static int set_any(struct probe_spec *spec, struct kernel_types *types, char *at, bool latency, struct diag *diag)
 {
 	struct kernel_args args;
 	const char *name = without_group(at);
 	uint64_t kaddr;
 
 	if (*at == '/')
-		return set_user_function(spec, at, false, diag);
+		return set_user_function(spec, at, false, latency, diag);
 	if (!strncmp(name, "sys_enter_", 10))
 		return set_call(spec, types, name + 10, false, diag);
 	if (!strncmp(name, "sys_exit_", 9))
@@ -280,14 +323,14 @@ static int set_any(struct probe_spec *spec, struct kernel_types *types, char *at
 	return diag_errno(diag, ENOENT, "nothing is called '%.80s' here: sonde trace -l '*%.80s*' lists what is", name, name);
 }
 
-static int set_kind(struct probe_spec *spec, struct kernel_types *types, enum kind kind, char *at, struct diag *diag)
+static int set_kind(struct probe_spec *spec, struct kernel_types *types, enum kind kind, char *at, bool latency, struct diag *diag)
 {
 	switch (kind) {
 	case KIND_ANY:
-		return set_any(spec, types, at, diag);
+		return set_any(spec, types, at, latency, diag);
 	case KIND_TRACEPOINT:
 		if (!strncmp(without_group(at), "sys_enter_", 10) || !strncmp(without_group(at), "sys_exit_", 9))
-			return set_any(spec, types, at, diag);
+			return set_any(spec, types, at, latency, diag);
 		return set_tracepoint(spec, types, without_group(at), false, diag);
 	case KIND_RAW:
 		return set_tracepoint(spec, types, without_group(at), true, diag);
@@ -296,7 +339,7 @@ static int set_kind(struct probe_spec *spec, struct kernel_types *types, enum ki
 		return set_call(spec, types, at, false, diag);
 	case KIND_UPROBE:
 	case KIND_URETPROBE:
-		return set_user_function(spec, at, kind == KIND_URETPROBE, diag);
+		return set_user_function(spec, at, kind == KIND_URETPROBE, latency, diag);
 	case KIND_USDT:
 		return set_usdt(spec, at, diag);
 	default:
@@ -314,7 +357,7 @@ int probe_spec_parse(const char *text, size_t size, bool latency, struct kernel_
 	if (!err) {
 		enum kind kind = take_kind(&at);
 
-		err = *at ? set_kind(&spec, types, kind, at, diag) : diag_errno(diag, EINVAL, "a probe has no name");
+		err = *at ? set_kind(&spec, types, kind, at, latency, diag) : diag_errno(diag, EINVAL, "a probe has no name");
 	}
 	if (!err && latency && !spec.has_end)
 		err = diag_errno(diag, EINVAL, "'%.80s' has no end: --latency takes system calls and functions at their entry", spec.text);
@@ -331,6 +374,8 @@ void probe_spec_done(struct probe_spec *spec)
 	free(spec->text);
 	free(spec->copy);
 	free(spec->user_args);
+	free(spec->places);
+	spec->places = NULL;
 	spec->user_args = NULL;
 	spec->text = spec->copy = NULL;
 }
@@ -345,8 +390,7 @@ static bool builtin_field(const char *text, struct sonde_probe_field *ret_field)
 	} fields[] = { { "pid", { .source = SONDE_PROBE_TGID, .bytes = 4 } },
 		       { "tid", { .source = SONDE_PROBE_TID, .bytes = 4 } },
 		       { "cpu", { .source = SONDE_PROBE_CPU, .bytes = 4 } },
-		       { "comm", { .source = SONDE_PROBE_COMM, .bytes = 8, .text = SONDE_PROBE_KERNEL_TEXT } },
-		       { "ret", { .source = SONDE_PROBE_RESULT, .bytes = 8, .is_signed = 1 } } };
+		       { "comm", { .source = SONDE_PROBE_COMM, .bytes = 8, .text = SONDE_PROBE_KERNEL_TEXT } } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		if (!strcmp(fields[i].word, text)) {
@@ -355,6 +399,70 @@ static bool builtin_field(const char *text, struct sonde_probe_field *ret_field)
 		}
 	}
 	return false;
+}
+
+bool probe_spec_is_end(const struct probe_spec *spec)
+{
+	bool returns = spec->trigger.kind == TRIGGER_URETPROBE || spec->trigger.kind == TRIGGER_KRETPROBE;
+
+	return returns || spec->context == SONDE_PROBE_CALL_END || spec->result_word;
+}
+
+/* A result is as wide as its type, where that is known: the register's other bits are anything. */
+static void result_field(const struct probe_spec *spec, struct sonde_probe_field *ret_field, bool *ret_is_address)
+{
+	*ret_field = (struct sonde_probe_field){ .source = SONDE_PROBE_RESULT, .bytes = 8, .is_signed = 1 };
+	if (spec->user_args && spec->user_args->result_bytes) {
+		ret_field->bytes = spec->user_args->result_bytes;
+		ret_field->is_signed = spec->user_args->result_is_signed;
+		*ret_is_address = spec->user_args->result_is_address;
+	}
+	if (!spec->in_user)
+		kernel_types_result(&spec->args, ret_field, ret_is_address);
+}
+
+bool probe_spec_is_common(const char *name)
+{
+	struct sonde_probe_field ignored;
+
+	return builtin_field(name, &ignored);
+}
+
+/* As wide as its type, where that is known. A text is its address: str(arg0) is the text. */
+static bool typed_field(const struct probe_spec *spec, uint32_t number, struct sonde_probe_field *ret_field, bool *ret_is_address)
+{
+	struct diag ignored = { 0 };
+	uint32_t i = 0;
+
+	while (i < spec->args.nr && (spec->args.btf ? i : spec->args.list[i].number) != number)
+		i++;
+	if (i >= spec->args.nr || kernel_types_field(&spec->args, spec->args.list[i].name, &ignored, ret_field, ret_is_address))
+		return false;
+	*ret_is_address |= ret_field->text != SONDE_PROBE_NUMBER;
+	ret_field->text = SONDE_PROBE_NUMBER;
+	return true;
+}
+
+/* Arguments by number: those that are in registers, or that the probe's types name. */
+static uint32_t nr_numbered(const struct probe_spec *spec)
+{
+	if (spec->context == SONDE_PROBE_USDT)
+		return SONDE_PROBE_ARGS;
+	if (spec->args.nr && (spec->context == SONDE_PROBE_WORDS || spec->context == SONDE_PROBE_CALL_BEGIN))
+		return spec->args.nr;
+	return SONDE_PROBE_REGISTERS;
+}
+
+static int numbered_field(const struct probe_spec *spec, uint32_t number, struct diag *diag, struct sonde_probe_field *ret_field,
+			  bool *ret_is_address)
+{
+	if (spec->no_args)
+		return diag_errno(diag, EINVAL, "'%.120s': the arguments %s are not known", spec->text, spec->no_args);
+	if (number >= nr_numbered(spec))
+		return diag_errno(diag, EINVAL, "'%.120s' has arg0 to arg%u, no arg%u", spec->text, nr_numbered(spec) - 1, number);
+	if (!typed_field(spec, number, ret_field, ret_is_address))
+		*ret_field = (struct sonde_probe_field){ .source = SONDE_PROBE_ARG, .arg = (uint8_t)number, .bytes = 8, .is_signed = 1 };
+	return 0;
 }
 
 int probe_spec_field(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
@@ -366,6 +474,10 @@ int probe_spec_field(const struct probe_spec *spec, struct kernel_types *types, 
 	*ret_is_address = false;
 	if (builtin_field(text, ret_field))
 		return 0;
+	if (!strcmp(text, "ret") && (probe_spec_is_end(spec) || spec->has_end)) {
+		result_field(spec, ret_field, ret_is_address);
+		return 0;
+	}
 	if (!strncmp(text, "str(", 4) && text[size - 1] == ')') {
 		CLEANUP(freep) char *inner = strndup(text + 4, size - 5);
 		int err = inner ? probe_spec_field(spec, types, inner, diag, ret_field, ret_is_address) : -ENOMEM;
@@ -373,10 +485,8 @@ int probe_spec_field(const struct probe_spec *spec, struct kernel_types *types, 
 		ret_field->text = spec->in_user ? SONDE_PROBE_USER_TEXT : SONDE_PROBE_KERNEL_TEXT;
 		return err;
 	}
-	if (!strncmp(text, "arg", 3) && !number_u64(text + 3, SONDE_PROBE_ARGS - 1, &number)) {
-		*ret_field = (struct sonde_probe_field){ .source = SONDE_PROBE_ARG, .arg = (uint8_t)number, .bytes = 8, .is_signed = 1 };
-		return 0;
-	}
+	if (!strncmp(text, "arg", 3) && !number_u64(text + 3, SONDE_PROBE_ARGS - 1, &number))
+		return numbered_field(spec, (uint32_t)number, diag, ret_field, ret_is_address);
 	if (!spec->args.nr)
 		return diag_errno(diag, EINVAL, "'%.80s' has the fields pid, tid, cpu, comm, ret and arg0 to arg5, no '%.60s'", spec->text,
 				  text);
@@ -432,6 +542,19 @@ static int take_text(const char **at, struct sonde_probe_filter *filter, struct 
 	return 0;
 }
 
+/* Can the field have the value at all? Else a comparison with it would always be false, or always true. Of 8 bytes with a sign are also
+ * addresses and registers of no known type. */
+static bool is_in_range(const struct sonde_probe_field *field, bool is_negative, uint64_t magnitude)
+{
+	uint64_t sign_bit = 1ULL << (8 * field->bytes - 1);
+
+	if (is_negative)
+		return field->is_signed && magnitude <= sign_bit;
+	if (field->bytes == 8)
+		return true;
+	return field->is_signed ? magnitude < sign_bit : magnitude < 2 * sign_bit;
+}
+
 static int take_number(const char **at, struct sonde_probe_filter *filter, struct diag *diag)
 {
 	char word[32] = "";
@@ -448,6 +571,9 @@ static int take_number(const char **at, struct sonde_probe_filter *filter, struc
 	}
 	if (err)
 		return diag_errno(diag, EINVAL, "'%.60s' is no number; a text is compared with fields that are one, or str(FIELD)", *at);
+	if (!is_in_range(&filter->field, is_negative && number, number))
+		return diag_errno(diag, EINVAL, "%s is no value of that field: it is a number of %d bytes, %s a sign", word,
+				  filter->field.bytes, filter->field.is_signed ? "with" : "without");
 	filter->number = is_negative ? -number : number;
 	*at += size;
 	return 0;
@@ -469,6 +595,8 @@ static int take_comparison(const struct probe_spec *spec, struct kernel_types *t
 	err = probe_spec_field(spec, types, field, diag, &filter->field, &is_address);
 	if (err)
 		return err;
+	if (spec->has_end && filter->field.source == SONDE_PROBE_RESULT)
+		return diag_errno(diag, EINVAL, "the filter of --latency is asked at the entry, where there is no result");
 	*at = skip_blanks(*at + size);
 	if (!take_operator(at, &filter->operator))
 		return diag_errno(diag, EINVAL, "behind '%.60s' one of == != < <= > >= ^= is missing", field);

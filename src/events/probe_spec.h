@@ -20,7 +20,9 @@ struct probe_spec {
 	struct kernel_args args; /* by BTF; none: arg0 to arg5 */
 	bool is_handler;	 /* of an interrupt, in the kernel */
 	bool in_user;		 /* texts are in the program's memory */
-	struct dwarf_args *user_args; /* what args borrows from, at the entry of a user function; NULL: nothing */
+	struct dwarf_args *user_args; /* of a user function: what args borrows from at its entry, and its result; NULL: nothing */
+	const char *no_args;	      /* why no argument is known: "at the return", "of Go"; NULL: some are */
+	uint64_t *places;	 /* of a source line: what the trigger borrows; NULL: nothing */
 	char *text, *copy;	 /* as it was typed; the parts that the triggers point to */
 };
 
@@ -31,6 +33,10 @@ const char *probe_spec_kind(const char *text, size_t *ret_size);
 MUST_CHECK int probe_spec_parse(const char *text, size_t size, bool latency, struct kernel_types *types, struct diag *diag,
 				struct probe_spec *ret_spec);
 void probe_spec_done(struct probe_spec *spec);
+/* Is it a field of every hit: pid, tid, cpu or comm? An argument of that name goes by its number. */
+bool probe_spec_is_common(const char *name);
+/* Is it at the end of a call, where there is a result? */
+bool probe_spec_is_end(const struct probe_spec *spec);
 /* 0; -EINVAL with what there is. */
 MUST_CHECK int probe_spec_field(const struct probe_spec *spec, struct kernel_types *types, const char *text, struct diag *diag,
 				struct sonde_probe_field *ret_field, bool *ret_is_address);

@@ -35,24 +35,40 @@ static int check(const struct sonde_trace_options *o, const struct sonde_session
 
 /* --- fields of a line ----------------------------------------------------------------------------------------------------------------- */
 
+/* An argument's own name, unless each hit has a field of that name. *ret_field: what it is asked for by. */
+static const char *name_of(const struct probe_spec *spec, uint32_t i, const char **ret_field)
+{
+	static const struct {
+		const char *name, *text;
+	} numbered[] = { { "arg0", "str(arg0)" }, { "arg1", "str(arg1)" }, { "arg2", "str(arg2)" }, { "arg3", "str(arg3)" },
+			 { "arg4", "str(arg4)" }, { "arg5", "str(arg5)" }, { "arg6", "str(arg6)" }, { "arg7", "str(arg7)" } };
+	uint32_t number = (spec->args.nr && !spec->args.btf ? spec->args.list[i].number : i) % ARRAY_SIZE(numbered);
+
+	_Static_assert(ARRAY_SIZE(numbered) == SONDE_PROBE_PRINTED, "a line has so many");
+	if (spec->args.nr && !probe_spec_is_common(spec->args.list[i].name))
+		return *ret_field = spec->args.list[i].name;
+	*ret_field = spec->args.nr && kernel_types_is_text(&spec->args, i) ? numbered[number].text : numbered[number].name;
+	return numbered[number].name;
+}
+
 /* What a line shows of the probe's arguments. */
 static void choose_printed(struct probes *probes, const struct probe_spec *spec, struct traced_probe *traced)
 {
-	static const char *const numbered[] = { "arg0", "arg1", "arg2", "arg3", "arg4", "arg5" };
-	uint32_t nr = spec->args.nr ? spec->args.nr : spec->context == SONDE_PROBE_CALL_END ? 0 : ARRAY_SIZE(numbered);
-	bool ends = spec->context == SONDE_PROBE_CALL_END || spec->trigger.kind == TRIGGER_URETPROBE ||
-		    spec->trigger.kind == TRIGGER_KRETPROBE || spec->result_word;
+	uint32_t nr_numbered = spec->context == SONDE_PROBE_USDT ? SONDE_PROBE_PRINTED : SONDE_PROBE_REGISTERS;
+	uint32_t nr = spec->args.nr ? spec->args.nr : spec->context == SONDE_PROBE_CALL_END ? 0 : nr_numbered;
+	bool ends = probe_spec_is_end(spec);
 	struct diag ignored = { 0 };
 
 	if (ends && !spec->result_word)
 		nr = 0; /* the registers of the arguments have other contents by then */
 	for (uint32_t i = 0; i <= nr && traced->config.nr_printed < SONDE_PROBE_PRINTED; i++) {
 		struct tracing_printed *printed = &traced->printed[traced->config.nr_printed];
+		const char *text;
 
-		printed->name = i < nr ? (spec->args.nr ? spec->args.list[i].name : numbered[i]) : "ret";
+		printed->name = i == nr ? "ret" : name_of(spec, i, &text);
 		if (i == nr && !ends)
 			break;
-		if (!probe_spec_field(spec, probes->types, printed->name, &ignored, &printed->field, &printed->is_address))
+		if (!probe_spec_field(spec, probes->types, i == nr ? printed->name : text, &ignored, &printed->field, &printed->is_address))
 			traced->config.printed[traced->config.nr_printed++] = printed->field;
 	}
 	traced->nr_shown = traced->config.nr_printed;
@@ -130,10 +146,12 @@ static bool passes(const struct late_filter *late, const struct sonde_probe_reco
 	return !strncmp(text, filter->text, filter->text_bytes) == (filter->operator!= SONDE_PROBE_DIFFERENT);
 }
 
-bool traced_probe_passes(const struct traced_probe *probe, const struct sonde_probe_record *record)
+bool traced_probe_passes(const struct traced_probe *probe, const struct sonde_probe_record *record, bool *ret_unread)
 {
+	*ret_unread = false;
 	for (uint32_t i = 0; i < probe->nr_late; i++) {
-		if (!passes(&probe->late[i], record))
+		*ret_unread = probe->late[i].slot != LATE_IN_RECORD && record->values.unread >> (probe->late[i].slot & 31) & 1;
+		if (*ret_unread || !passes(&probe->late[i], record))
 			return false;
 	}
 	return true;
@@ -145,16 +163,16 @@ static int take_key(struct traced_probes *traced, uint32_t number, bool with_sta
 {
 	struct sonde_probe_config *config = &traced->list[number].config;
 	const struct sonde_trace_options *o = &traced->options;
-	bool is_address;
-	int err = probe_spec_field(&traced->probes.list[number], traced->probes.types, o->by_arg, diag, &config->key, &is_address);
+	struct tracing_key_type *type = &traced->words.key_types[number];
+	int err = probe_spec_field(&traced->probes.list[number], traced->probes.types, o->by_arg, diag, &config->key, &type->is_address);
 
 	if (err)
 		return err;
 	if (o->latency && config->key.source == SONDE_PROBE_ARG)
 		return diag_errno(diag, EINVAL,
 				  "at the end of a time its arguments are gone: --latency goes by pid, tid, comm, cpu or arg:ret");
-	traced->words.key_is_text = config->key.text != SONDE_PROBE_NUMBER;
-	traced->words.key_is_signed = config->key.is_signed;
+	type->is_text = config->key.text != SONDE_PROBE_NUMBER;
+	type->is_signed = config->key.is_signed;
 	if (with_stacks)
 		config->printed[config->nr_printed++] = config->key;
 	return 0;
@@ -258,6 +276,17 @@ void traced_probes_note_silent(const struct traced_probes *traced, uint32_t prob
 		     came.size > MAX_CAME ? " ..." : "");
 	buffer_done(&came);
 	interrupts_free(now);
+}
+
+void traced_probes_note_unsure(const struct traced_probes *traced, uint32_t probe, uint64_t nr_unread, uint64_t nr_left_out,
+			       struct account *account)
+{
+	if (nr_unread)
+		account_note(account, "%.80s: %" PRIu64 " hits were rejected as what the filter compares was not in memory",
+			     traced->probes.list[probe].text, nr_unread);
+	if (nr_left_out)
+		account_note(account, "%.80s: %" PRIu64 " hits are missing: they came while the kernel was at another one on the same CPU",
+			     traced->probes.list[probe].text, nr_left_out);
 }
 
 void traced_probes_summary(const struct traced_probes *traced, uint64_t nr_late, struct buffer *lines)

@@ -5,7 +5,7 @@
 #include <sonde/sonde.h>
 
 #include "abi/probe.h"
-#include "events/interrupts.h"
+#include "programs/interrupts.h"
 #include "events/probes.h"
 #include "events/tracing_report.h"
 #include "model/account.h"
@@ -44,7 +44,10 @@ void traced_probes_done(struct traced_probes *traced);
 void traced_probes_start(struct traced_probes *traced);
 /* Notes a probe that was not hit in that time: of an interrupt's handler, with the interrupts that came meanwhile. */
 void traced_probes_note_silent(const struct traced_probes *traced, uint32_t probe, uint64_t duration_ns, struct account *account);
+/* Notes a probe's hits that the filter could not be asked about, and those that the kernel left out. */
+void traced_probes_note_unsure(const struct traced_probes *traced, uint32_t probe, uint64_t nr_unread, uint64_t nr_left_out,
+			       struct account *account);
 /* Appends lines of the summary: where names are from, and what was compared in user space, which rejected `nr_late` hits. */
 void traced_probes_summary(const struct traced_probes *traced, uint64_t nr_late, struct buffer *lines);
-/* Makes the comparisons that were left to user space. */
-bool traced_probe_passes(const struct traced_probe *probe, const struct sonde_probe_record *record);
+/* Makes the comparisons that were left to user space. *ret_unread: it fails as a value was not in memory. */
+bool traced_probe_passes(const struct traced_probe *probe, const struct sonde_probe_record *record, bool *ret_unread);

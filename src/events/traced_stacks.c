@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/interned.h"
 #include "base/order.h"
+#include "base/texts.h"
 #include "collect/event_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
@@ -36,6 +37,7 @@ struct traced_stacks {
 	struct interned *sums; /* by stacks, of the open window: struct stack_sum; NULL: not asked for */
 	uint64_t nr_unsaid; /* hits that found no room there */
 	uint64_t nr_late;   /* hits that user space has rejected; atomic: the thread that names stacks counts them */
+	uint64_t nr_late_unread[MAX_PROBES]; /* of those, what was not in memory; atomic, too */
 	int text_err;	    /* atomic: the error of the caller's function for lines: it is not called again */
 	uint64_t unix_offset_ns;
 };
@@ -159,11 +161,12 @@ static void fill_key(const struct traced_probe *probe, const struct sonde_probe_
 	const struct sonde_sample_record *sample = &hit->event.sample;
 
 	key->tgid = config->by_tgid ? sample->tgid : 0;
+	key->unread = config->by_arg && hit->values.unread & 1;
 	key->tid = config->by_tid ? sample->tid : 0;
 	key->cpu = config->by_cpu ? sample->cpu : 0;
 	if (config->by_comm)
 		memcpy(key->comm, sample->comm, sizeof(key->comm));
-	if (config->by_arg && config->key.text)
+	if (config->by_arg && config->key.text && !key->unread)
 		tracing_key_text(key, hit->values.texts[0]);
 	else if (config->by_arg)
 		key->arg.number = hit->values.numbers[0];
@@ -261,12 +264,17 @@ static int close_window(struct measurement *measurement, const struct process_ta
 	return err ?: stacks->sums ? 0 : -ENOMEM;
 }
 
+static bool has_offsets(const struct traced_stacks *stacks)
+{
+	return stacks->base.parts.options->offsets;
+}
+
 /* The names of both stacks, leaf first, a line each. */
-static int take_frames(const struct profile *profile, uint32_t kernel_stack, uint32_t user_stack, struct buffer *frames)
+static int take_frames(const struct profile *profile, uint32_t kernel_stack, uint32_t user_stack, bool offsets, struct buffer *frames)
 {
 	frames->size = 0;
-	frame_text_stack(frames, profile, kernel_stack, "");
-	frame_text_stack(frames, profile, user_stack, "");
+	frame_text_stack(frames, profile, kernel_stack, offsets, "");
+	frame_text_stack(frames, profile, user_stack, offsets, "");
 	buffer_append(frames, "", 1);
 	return frames->err;
 }
@@ -289,9 +297,11 @@ static int print_hit(struct traced_stacks *stacks, const struct sonde_probe_stac
 {
 	const struct sonde_probe_record record = line_of(hit);
 	const struct traced_probe *probe = &stacks->probes.list[record.probe];
+	bool unread;
 
-	if (!traced_probe_passes(probe, &record)) {
+	if (!traced_probe_passes(probe, &record, &unread)) {
 		__atomic_fetch_add(&stacks->nr_late, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&stacks->nr_late_unread[record.probe], unread, __ATOMIC_RELAXED);
 		return 0;
 	}
 	tracing_line(lines, &stacks->probes.words, &record, probe->printed, probe->nr_shown, stacks->unix_offset_ns, frames);
@@ -310,7 +320,7 @@ static int print_hits(struct traced_stacks *stacks, const struct buffer *waiting
 		struct profile_sample sample = { 0 };
 
 		err = stack_builder_sample(builder, &ids, 1, &sample)
-			      ?: take_frames(profile, sample.kernel_stack, sample.user_stack, &frames)
+			      ?: take_frames(profile, sample.kernel_stack, sample.user_stack, has_offsets(stacks), &frames)
 			      ?: print_hit(stacks, &hits[i], frames.data, lines);
 	}
 	return err;
@@ -318,32 +328,42 @@ static int print_hits(struct traced_stacks *stacks, const struct buffer *waiting
 
 /* --- sums by stacks ------------------------------------------------------------------------------------------------------------------- */
 
-struct stack_row { /* the sums of stacks that have the same names: those that were walked late have ids of their own */
-	uint32_t kernel_stack, user_stack; /* in the profile */
+#define FRAMES_BYTES_MAX ((size_t)1 << 30)
+
+struct stack_row { /* the sums of stacks that have the same names: of other addresses, or walked late, they have ids of their own */
+	uint32_t frames, pad; /* the names, in `texts` */
 	struct tracing_row row;
 };
 #define STACK_ROW_KEY_BYTES (offsetof(struct stack_row, row) + offsetof(struct tracing_row, sum))
 
-static int merge(const struct interned *sums, struct stack_builder *builder, struct interned *rows)
+static int merge_one(const struct stack_sum *sum, const char *frames, struct texts *texts, struct interned *rows)
 {
-	for (uint32_t i = 0; i < sums->nr; i++) {
-		const struct stack_sum *sum = (const struct stack_sum *)(const void *)sums->entries + i;
-		struct stack_row row = { .row.probe = sum->row.probe, .row.key = sum->row.key };
-		struct profile_sample sample = { 0 };
-		int err = stack_builder_sample(builder, &sum->ids, 1, &sample);
-		uint32_t at;
+	struct stack_row row = { .frames = texts_add(texts, frames), .row.probe = sum->row.probe, .row.key = sum->row.key };
+	uint32_t at;
 
-		if (err)
-			return err;
-		row.kernel_stack = sample.kernel_stack;
-		row.user_stack = sample.user_stack;
-		memcpy(row.row.sum.comm, sum->row.sum.comm, sizeof(row.row.sum.comm));
-		at = interned_add(rows, &row);
-		if (at == INTERNED_NONE)
-			return -ENOMEM;
-		((struct stack_row *)interned_at(rows, at))->row.sum.count += sum->row.sum.count;
-	}
+	memcpy(row.row.sum.comm, sum->row.sum.comm, sizeof(row.row.sum.comm));
+	at = row.frames == TEXTS_NONE ? INTERNED_NONE : interned_add(rows, &row);
+	if (at == INTERNED_NONE)
+		return -ENOMEM;
+	((struct stack_row *)interned_at(rows, at))->row.sum.count += sum->row.sum.count;
 	return 0;
+}
+
+static int merge(const struct interned *sums, struct stack_builder *builder, const struct profile *profile, bool offsets,
+		 struct texts *texts, struct interned *rows)
+{
+	CLEANUP(buffer_done) struct buffer frames = BUFFER_INIT(LINES_BYTES_MAX);
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < sums->nr; i++) {
+		const struct stack_sum *sum = (const struct stack_sum *)(const void *)sums->entries + i;
+		struct profile_sample sample = { 0 };
+
+		err = stack_builder_sample(builder, &sum->ids, 1, &sample)
+			      ?: take_frames(profile, sample.kernel_stack, sample.user_stack, offsets, &frames)
+			      ?: merge_one(sum, frames.data, texts, rows);
+	}
+	return err;
 }
 
 static int by_count(const void *a, const void *b)
@@ -353,20 +373,16 @@ static int by_count(const void *a, const void *b)
 	return order(left->row.sum.count, right->row.sum.count) ?: memcmp(left, right, STACK_ROW_KEY_BYTES);
 }
 
-static int print_rows(struct traced_stacks *stacks, struct interned *rows, const struct profile *profile, struct buffer *lines)
+static int print_rows(struct traced_stacks *stacks, struct interned *rows, const struct texts *texts, struct buffer *lines)
 {
 	struct stack_row *list = (struct stack_row *)(void *)rows->entries;
-	CLEANUP(buffer_done) struct buffer frames = BUFFER_INIT(LINES_BYTES_MAX);
-	int err = 0;
+	int err = lines->err;
 
 	if (rows->nr)
 		qsort(list, rows->nr, sizeof(*list), by_count);
 	for (uint32_t i = 0; !err && i < rows->nr; i++) {
-		err = take_frames(profile, list[i].kernel_stack, list[i].user_stack, &frames) ?: lines->err;
-		if (!err)
-			tracing_row(lines, &stacks->probes.words, &list[i].row, frames.data);
-		if (!err && lines->size >= LINES_BYTES_MANY)
-			err = tell(stacks, lines);
+		tracing_row(lines, &stacks->probes.words, &list[i].row, texts_at(texts, list[i].frames));
+		err = lines->size < LINES_BYTES_MANY ? lines->err : tell(stacks, lines);
 	}
 	return err;
 }
@@ -375,9 +391,11 @@ static int print_sums(struct traced_stacks *stacks, const struct interned *sums,
 		      const struct profile *profile, struct buffer *lines)
 {
 	struct interned rows = INTERNED_INIT(struct stack_row, STACK_ROW_KEY_BYTES, SUMS_BYTES_MAX);
-	int err = merge(sums, builder, &rows) ?: print_rows(stacks, &rows, profile, lines);
+	struct texts texts = TEXTS_INIT(FRAMES_BYTES_MAX);
+	int err = merge(sums, builder, profile, has_offsets(stacks), &texts, &rows) ?: print_rows(stacks, &rows, &texts, lines);
 
 	interned_done(&rows);
+	texts_done(&texts);
 	return err;
 }
 
@@ -420,7 +438,7 @@ static void account(const struct measurement *measurement, struct account *accou
 	snprintf(account->event_unit, sizeof(account->event_unit), "count");
 }
 
-static void note_silent(const struct traced_stacks *stacks, uint64_t duration_ns, struct account *account)
+static void note_losses(const struct traced_stacks *stacks, uint64_t duration_ns, struct account *account)
 {
 	for (uint32_t i = 0; i < stacks->probes.probes.nr; i++) {
 		struct sonde_event_counters count;
@@ -429,6 +447,8 @@ static void note_silent(const struct traced_stacks *stacks, uint64_t duration_ns
 		event_programs_counters(stacks->programs[i], &count);
 		for (uint32_t reason = 0; reason < SONDE_DROP_COUNT; reason++)
 			dropped += count.dropped[reason];
+		traced_probes_note_unsure(&stacks->probes, i, count.unread + __atomic_load_n(&stacks->nr_late_unread[i], __ATOMIC_RELAXED),
+					  event_programs_nr_left_out(stacks->programs[i]), account);
 		if (!count.recorded && !dropped) /* hits of a system call's tracepoint are those of all calls */
 			traced_probes_note_silent(&stacks->probes, i, duration_ns, account);
 	}
@@ -436,7 +456,7 @@ static void note_silent(const struct traced_stacks *stacks, uint64_t duration_ns
 
 static int finish(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile)
 {
-	note_silent(stacks_of(measurement), end_ns - start_ns, profile_account(*ret_profile));
+	note_losses(stacks_of(measurement), end_ns - start_ns, profile_account(*ret_profile));
 	return 0; /* the profile is the window's */
 }
 
@@ -444,7 +464,7 @@ static int finish_lines(struct measurement *measurement, uint64_t start_ns, uint
 {
 	struct traced_stacks *stacks = stacks_of(measurement);
 
-	note_silent(stacks, end_ns - start_ns, measurement->parts.account);
+	note_losses(stacks, end_ns - start_ns, measurement->parts.account);
 	return events_account(measurement, start_ns + stacks->unix_offset_ns, end_ns - start_ns, ret_profile);
 }
 

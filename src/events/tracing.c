@@ -17,8 +17,9 @@
 #define MAX_ROWS	 (1u << 18)
 #define MAX_WAITING	 (1u << 20) /* more than all rings hold */
 
-struct traced {				       /* a probe */
+struct traced { /* a probe */
 	struct probe_programs *programs, *end; /* end: NULL: there is none */
+	uint64_t nr_unread; /* hits that user space has rejected for that */
 };
 
 struct tracing {
@@ -136,9 +137,11 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 static int take_record(void *arg, const struct sonde_probe_record *record)
 {
 	struct tracing *tracing = arg;
+	bool unread;
 
-	if (!traced_probe_passes(&tracing->probes.list[record->probe % MAX_PROBES], record)) {
+	if (!traced_probe_passes(&tracing->probes.list[record->probe % MAX_PROBES], record, &unread)) {
 		tracing->nr_late++;
+		tracing->traced[record->probe % MAX_PROBES].nr_unread += unread;
 		return 0;
 	}
 	if (!array_grow(&tracing->waiting, tracing->nr_waiting, &tracing->max_waiting, sizeof(*tracing->waiting), 256, MAX_WAITING))
@@ -229,13 +232,36 @@ static const char *text_of(const struct tracing *tracing, uint32_t probe)
 	return tracing->probes.probes.list[probe].text;
 }
 
+/* Of the calls whose begin was seen, how many have no time, and what was lost on the way. */
+static void note_unpaired(const struct tracing *tracing, uint32_t i, const struct sonde_probe_counters *ends, struct account *account)
+{
+	struct sonde_probe_counters begins;
+	uint64_t timed = ends->counted + ends->keys_full;
+
+	probe_programs_counters(tracing->traced[i].programs, &begins);
+	if (begins.unpaired > timed)
+		account_note(account,
+			     "%.80s: %" PRIu64 " calls have begun and have no time: they had not returned, were left otherwise, "
+			     "or more than %d of a thread were open",
+			     text_of(tracing, i), (uint64_t)begins.unpaired - timed, SONDE_PROBE_DEPTH);
+	if (ends->unpaired > begins.rejected + begins.unread)
+		account_note(account, "%.80s: %" PRIu64 " ends have no time: their begin was not seen", text_of(tracing, i),
+			     (uint64_t)(ends->unpaired - begins.rejected - begins.unread));
+}
+
 static void note_losses(struct tracing *tracing, uint64_t duration_ns, struct account *account)
 {
 	for (uint32_t i = 0; i < tracing->probes.probes.nr; i++) {
-		struct sonde_probe_counters count;
+		const struct traced *traced = &tracing->traced[i];
+		struct sonde_probe_counters count, begins;
 
-		probe_programs_counters(counting(&tracing->traced[i]), &count);
-		if (!count.hits)
+		probe_programs_counters(counting(traced), &count);
+		probe_programs_counters(traced->programs, &begins);
+		traced_probes_note_unsure(&tracing->probes, i, begins.unread + traced->nr_unread,
+					  probe_programs_nr_left_out(traced->programs) +
+						  (traced->end ? probe_programs_nr_left_out(traced->end) : 0),
+					  account);
+		if (!begins.hits)
 			traced_probes_note_silent(&tracing->probes, i, duration_ns, account);
 		if (count.lost)
 			account_note(account, "%.200s: %" PRIu64 " of %" PRIu64 " hits found no room in the ring buffer and are not shown",
@@ -243,9 +269,8 @@ static void note_losses(struct tracing *tracing, uint64_t duration_ns, struct ac
 		if (count.keys_full)
 			account_note(account, "%.200s: %" PRIu64 " hits are in no sum: there is no room for more", text_of(tracing, i),
 				     (uint64_t)count.keys_full);
-		if (tracing->traced[i].end && count.unpaired)
-			account_note(account, "%.200s: %" PRIu64 " ends have no time: their begin was not seen, or not asked for",
-				     text_of(tracing, i), (uint64_t)count.unpaired);
+		if (traced->end)
+			note_unpaired(tracing, i, &count, account);
 	}
 }
 
@@ -278,6 +303,11 @@ static void add_counters(const struct tracing *tracing, struct sonde_probe_count
 		probe_programs_counters(counting(&tracing->traced[i]), &count);
 		for (size_t j = 0; j < sizeof(count) / sizeof(*from); j++)
 			to[j] += from[j];
+		if (tracing->traced[i].end) { /* of a time, the begin asks the filter */
+			probe_programs_counters(tracing->traced[i].programs, &count);
+			ret_sum->rejected += count.rejected;
+			ret_sum->unread += count.unread;
+		}
 	}
 }
 
@@ -299,7 +329,7 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 	buffer_printf(lines,
 		      "hits: %" PRIu64 " counted, %" PRIu64 " rejected by the filter, %" PRIu64 " of others, %" PRIu64
 		      " of sonde itself, %" PRIu64 " lost\n",
-		      (uint64_t)count.counted, (uint64_t)count.rejected, (uint64_t)count.filtered, (uint64_t)count.own,
+		      (uint64_t)count.counted, (uint64_t)(count.rejected + count.unread), (uint64_t)count.filtered, (uint64_t)count.own,
 		      (uint64_t)(count.lost + count.keys_full));
 }
 

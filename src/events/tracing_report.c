@@ -12,6 +12,8 @@
 #include "model/profile.h"
 #include "show/histogram_text.h"
 
+#define UNREAD "[not in memory]" /* nothing is there, or its page is elsewhere, and a probe may not wait for it */
+
 static int by_count(const void *a, const void *b)
 {
 	const struct tracing_row *left = a, *right = b;
@@ -38,18 +40,28 @@ void tracing_key_text(struct sonde_probe_key *key, const char text[SONDE_PROBE_T
 	snprintf(key->arg.text, sizeof(key->arg.text), "%.*s%s", (int)length, text, length >= SONDE_PROBE_TEXT_BYTES - 1 ? "..." : "");
 }
 
-static void arg_text(struct buffer *text, const struct tracing_words *words, const struct sonde_probe_key *key)
+static void add_number(struct buffer *text, uint64_t number, bool is_address, bool is_signed)
+{
+	if (is_address)
+		buffer_printf(text, "0x%" PRIx64, number);
+	else if (is_signed)
+		buffer_printf(text, "%" PRId64, (int64_t)number);
+	else
+		buffer_printf(text, "%" PRIu64, number);
+}
+
+static void arg_text(struct buffer *text, const struct tracing_key_type *type, const struct sonde_probe_key *key)
 {
 	CLEANUP(buffer_done) struct buffer plain = BUFFER_INIT(1 << 10);
 
-	if (words->key_is_text) {
+	if (key->unread) {
+		buffer_text(text, UNREAD);
+	} else if (type->is_text) {
 		add_text(&plain, key->arg.text, sizeof(key->arg.text));
 		line_text(text, plain.data ? plain.data : "", 0);
+	} else {
+		add_number(text, key->arg.number, type->is_address, type->is_signed);
 	}
-	if (words->key_is_signed && !words->key_is_text)
-		buffer_printf(text, "%" PRId64, (int64_t)key->arg.number);
-	else if (!words->key_is_text)
-		buffer_printf(text, "%" PRIu64, (uint64_t)key->arg.number);
 }
 
 /* "pid 185 (cat), cpu 1, fd 3, syscall:read": what the row is a sum of. */
@@ -74,7 +86,7 @@ static void key_text(struct buffer *text, const struct tracing_words *words, con
 	}
 	if (words->options->by_arg) {
 		buffer_printf(text, "%s ", words->options->by_arg);
-		arg_text(text, words, key);
+		arg_text(text, &words->key_types[row->probe % MAX_PROBES], key);
 		buffer_text(text, ", ");
 	}
 	line_text(text, words->probe_text(words->arg, row->probe), 0);
@@ -153,7 +165,7 @@ static void json_row(struct buffer *lines, const struct tracing_words *words, co
 	if (by & (SONDE_BY_COMM | SONDE_BY_PID | SONDE_BY_TID))
 		line_json_comm(&json, by & SONDE_BY_COMM ? row->key.comm : row->sum.comm);
 	if (words->options->by_arg) {
-		arg_text(&arg, words, &row->key);
+		arg_text(&arg, &words->key_types[row->probe % MAX_PROBES], &row->key);
 		json_key_text(&json, words->options->by_arg, arg.data ? arg.data : "");
 		buffer_done(&arg);
 	}
@@ -232,16 +244,12 @@ void tracing_heading(struct buffer *lines, const struct sonde_trace_options *opt
 
 static void printed_text(struct buffer *text, const struct sonde_probe_record *record, const struct tracing_printed *printed, uint32_t i)
 {
-	if (printed->field.text && !record->values.numbers[i])
-		buffer_text(text, "[not in memory]");
+	if (record->values.unread >> i & 1)
+		buffer_text(text, UNREAD);
 	else if (printed->field.text)
 		add_text(text, record->values.texts[i], SONDE_PROBE_TEXT_BYTES);
-	else if (printed->is_address)
-		buffer_printf(text, "0x%" PRIx64, (uint64_t)record->values.numbers[i]);
-	else if (printed->field.is_signed)
-		buffer_printf(text, "%" PRId64, (int64_t)record->values.numbers[i]);
 	else
-		buffer_printf(text, "%" PRIu64, (uint64_t)record->values.numbers[i]);
+		add_number(text, record->values.numbers[i], printed->is_address, printed->field.is_signed);
 }
 
 static void json_hit(struct buffer *lines, const struct tracing_words *words, const struct sonde_probe_record *record,
@@ -258,6 +266,8 @@ static void json_hit(struct buffer *lines, const struct tracing_words *words, co
 	line_json_comm(&json, record->comm);
 	json_key_u64(&json, "cpu", record->cpu);
 	for (uint32_t i = 0; i < nr_printed; i++) {
+		if (record->values.absent >> i & 1)
+			continue;
 		value.size = 0;
 		printed_text(&value, record, &printed[i], i);
 		json_key_text(&json, printed[i].name, value.size ? value.data : "");
@@ -283,6 +293,8 @@ void tracing_line(struct buffer *lines, const struct tracing_words *words, const
 	buffer_printf(lines, " %3" PRIu32 " ", (uint32_t)record->cpu);
 	line_text(lines, words->probe_text(words->arg, record->probe), 0);
 	for (uint32_t i = 0; i < nr_printed; i++) {
+		if (record->values.absent >> i & 1)
+			continue;
 		value.size = 0;
 		printed_text(&value, record, &printed[i], i);
 		buffer_printf(lines, " %s=", printed[i].name);

@@ -7,6 +7,7 @@
 #include "abi/probe.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
+#include "events/probes.h"
 
 struct tracing_row {
 	uint32_t probe; /* number of its text */
@@ -14,11 +15,15 @@ struct tracing_row {
 	struct sonde_probe_sum sum;
 };
 
+struct tracing_key_type { /* of the argument in keys */
+	bool is_text, is_signed, is_address;
+};
+
 struct tracing_words { /* of a report; borrowed */
 	const struct sonde_trace_options *options;
 	const char *(*probe_text)(const void *arg, uint32_t probe);
 	const void *arg;
-	bool key_is_text, key_is_signed; /* the argument in keys */
+	struct tracing_key_type key_types[MAX_PROBES]; /* by the number of the probe: those of one name may differ */
 };
 
 /* Appends the rows, those with the most hits last, where people look first. Sorts them. 0 or -ENOMEM. */

@@ -38,9 +38,9 @@ void frame_text(struct buffer *buffer, const struct profile *profile, uint32_t l
 		buffer_text(buffer, "_[k]");
 }
 
-void frame_text_stack(struct buffer *buffer, const struct profile *profile, uint32_t stack, const char *indent)
+void frame_text_stack(struct buffer *buffer, const struct profile *profile, uint32_t stack, bool offsets, const char *indent)
 {
-	static const struct export_options options = { 0 };
+	const struct export_options options = { .offsets = offsets };
 	const uint32_t *locations;
 	uint32_t nr = 0;
 

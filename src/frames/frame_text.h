@@ -13,4 +13,4 @@ uint64_t frame_offset(const struct profile *profile, const struct profile_locati
 void frame_text(struct buffer *buffer, const struct profile *profile, uint32_t location, const struct export_options *options,
 		char semicolon);
 /* Appends the functions of a stack, leaf first, a line each behind `indent`; PROFILE_NONE: nothing. */
-void frame_text_stack(struct buffer *buffer, const struct profile *profile, uint32_t stack, const char *indent);
+void frame_text_stack(struct buffer *buffer, const struct profile *profile, uint32_t stack, bool offsets, const char *indent);

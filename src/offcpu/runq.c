@@ -289,8 +289,8 @@ static int print_wait(struct runq *runq, const struct sonde_runqslower_record *r
 	if (err)
 		return err;
 	runq_report_wait(lines, &record->wait, runq->unix_offset_ns);
-	frame_text_stack(lines, profile, sample.kernel_stack, "    ");
-	frame_text_stack(lines, profile, sample.user_stack, "    ");
+	frame_text_stack(lines, profile, sample.kernel_stack, false, "    ");
+	frame_text_stack(lines, profile, sample.user_stack, false, "    ");
 	return lines->size < LINES_BYTES_MANY ? 0 : tell(runq, lines);
 }
 

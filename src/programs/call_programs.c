@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "base/cpus.h"
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
+#include "collect/own_tgid.h"
 #include "collect/target_map.h"
 #include "programs/sums_map.h"
 
@@ -50,7 +50,7 @@ static int set_up(const struct call_programs *programs, const struct call_option
 	if (getrandom(&config.hash_seed, sizeof(config.hash_seed), 0) != sizeof(config.hash_seed))
 		return -errno;
 	memcpy((void *)programs->object.config, &config, sizeof(config));
-	*programs->object.own_tgid = (uint32_t)getpid();
+	*programs->object.own_tgid = own_tgid();
 	for (size_t i = 0; i < ARRAY_SIZE(of_a_command); i++)
 		bpf_program__set_autoload(bpf_object__find_program_by_name(bpf_of(programs), of_a_command[i]), config.command_tgid);
 	return bpf_map__set_max_entries(map_of(programs, "sonde_ring"), programs->object.ring_bytes);

@@ -113,6 +113,11 @@ static const struct btf_type *plain_type(const struct btf *btf, uint32_t id)
 	return type;
 }
 
+static bool is_signed_number(const struct btf_type *type)
+{
+	return btf_is_int(type) ? (btf_int_encoding(type) & BTF_INT_SIGNED) != 0 : btf_kflag(type);
+}
+
 static void take_params(const struct function *function, uint32_t skip, struct kernel_args *args)
 {
 	const struct btf *btf = function->btf;
@@ -211,6 +216,32 @@ int kernel_types_tracepoint(struct kernel_types *types, const char *name, struct
 	return 0;
 }
 
+/* Width and sign of a type that is written as C has it ("pid_t", "unsigned long", "const char *"): BTF knows the names. */
+static void find_number(const struct btf *btf, const char *text, uint8_t *ret_bytes, bool *ret_is_signed)
+{
+	static const char *const words[] = { "const ", "enum " };
+	const struct btf_type *type = NULL;
+	char name[CALL_ARG_BYTES];
+	size_t size;
+	int32_t id;
+
+	*ret_bytes = 8;
+	*ret_is_signed = *text != 'u' && !strchr(text, '*');
+	if (strchr(text, '*'))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		text += !strncmp(text, words[i], strlen(words[i])) ? strlen(words[i]) : 0;
+	size = strlen(text);
+	snprintf(name, sizeof(name), "%.*s", (int)(size - (size && text[size - 1] == ' ')), text);
+	id = btf__find_by_name(btf, !strcmp(name, "unsigned") ? "unsigned int" : name);
+	if (id > 0)
+		type = plain_type(btf, (uint32_t)id);
+	if (!type || !(btf_is_int(type) || btf_is_any_enum(type)) || type->size > 8)
+		return; /* "long" and "unsigned long", which BTF calls otherwise */
+	*ret_bytes = (uint8_t)type->size;
+	*ret_is_signed = is_signed_number(type);
+}
+
 void kernel_types_call(struct kernel_types *types, const char *call, struct kernel_args *ret_args)
 {
 	struct call_args *args = types->nr_calls < MAX_CALLS ? calloc(1, sizeof(*args)) : NULL;
@@ -226,14 +257,10 @@ void kernel_types_call(struct kernel_types *types, const char *call, struct kern
 	if (types->tracefs_fd >= 0)
 		call_args_read(types->tracefs_fd, call, args);
 	for (uint32_t i = 0; i < args->nr; i++) {
-		const char *type = args->list[i].type;
-		bool is_short = !strncmp(type, "int", 3) || !strncmp(type, "unsigned int", 12);
-
 		ret_args->list[i].name = args->list[i].name;
-		ret_args->list[i].type_text = type;
+		ret_args->list[i].type_text = args->list[i].type;
 		ret_args->list[i].number = (uint8_t)i;
-		ret_args->list[i].bytes = is_short ? 4 : 8;
-		ret_args->list[i].is_signed = *type != 'u';
+		find_number(types->btfs[0], args->list[i].type, &ret_args->list[i].bytes, &ret_args->list[i].is_signed);
 		ret_args->list[i].is_user_text = args->list[i].is_text;
 	}
 	ret_args->nr = args->nr;
@@ -316,7 +343,7 @@ static bool finish_field(const struct btf *btf, uint32_t id, struct sonde_probe_
 	if (!type || !(btf_is_int(type) || btf_is_any_enum(type)) || type->size > 8)
 		return false;
 	field->bytes = (uint8_t)type->size;
-	field->is_signed = btf_is_int(type) ? (btf_int_encoding(type) & BTF_INT_SIGNED) != 0 : btf_kflag(type);
+	field->is_signed = is_signed_number(type);
 	return true;
 }
 
@@ -402,6 +429,27 @@ int kernel_types_field(const struct kernel_args *args, const char *text, struct 
 		return diag_errno(diag, EINVAL, "'%.80s' is neither a number nor a text", text);
 	*ret_field = field;
 	return 0;
+}
+
+void kernel_types_result(const struct kernel_args *args, struct sonde_probe_field *field, bool *ret_is_address)
+{
+	struct sonde_probe_field found = *field;
+
+	if (!args->btf || !args->result || !finish_field(args->btf, args->result, &found, ret_is_address))
+		return;
+	*ret_is_address |= found.text != SONDE_PROBE_NUMBER;
+	found.text = SONDE_PROBE_NUMBER; /* str(ret) is it */
+	*field = found;
+}
+
+bool kernel_types_is_text(const struct kernel_args *args, uint32_t i)
+{
+	struct sonde_probe_field field = { 0 };
+	bool is_address;
+
+	if (!args->btf)
+		return args->list[i].is_user_text;
+	return finish_field(args->btf, args->list[i].type, &field, &is_address) && field.text;
 }
 
 static void type_text(const struct btf *btf, uint32_t id, struct buffer *text)

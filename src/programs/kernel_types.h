@@ -44,6 +44,10 @@ bool kernel_types_is_handler(const struct kernel_args *args);
  * which hexadecimal is usual. */
 MUST_CHECK int kernel_types_field(const struct kernel_args *args, const char *text, struct diag *diag, struct sonde_probe_field *ret_field,
 				  bool *ret_is_address);
+/* Of a function's result: its width and sign. Leaves the field as it is if they are not known, or it is no number. */
+void kernel_types_result(const struct kernel_args *args, struct sonde_probe_field *field, bool *ret_is_address);
+/* Is the argument the address of a text? */
+bool kernel_types_is_text(const struct kernel_args *args, uint32_t i);
 /* Appends "int pid, const char *name". */
 void kernel_types_text(const struct kernel_args *args, struct buffer *text);
 

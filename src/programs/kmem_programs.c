@@ -11,6 +11,7 @@
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
+#include "collect/own_tgid.h"
 #include "collect/share_maps.h"
 #include "kmem.skel.h"
 
@@ -32,7 +33,7 @@ static int set_up(const struct kmem_programs *programs, const struct sampler *sa
 	struct sonde_kmem_config own = *config;
 
 	own.page_shift = (uint32_t)__builtin_ctz((uint32_t)sysconf(_SC_PAGESIZE));
-	own.own_tgid = (uint32_t)getpid();
+	own.own_tgid = own_tgid();
 	memcpy((void *)&skeleton->rodata->cfg, sampler_config(sampler), sizeof(skeleton->rodata->cfg));
 	memcpy((void *)&skeleton->rodata->kmem_cfg, &own, sizeof(own));
 	return share_maps(skeleton->obj, sampler_object(sampler), SHARE_NO_MORE)

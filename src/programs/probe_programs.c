@@ -10,6 +10,8 @@
 #include "base/cpus.h"
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
+#include "collect/object_cost.h"
+#include "collect/own_tgid.h"
 #include "collect/target_map.h"
 #include "probe.skel.h"
 
@@ -19,7 +21,7 @@
 struct probe_programs {
 	struct trigger trigger;
 	struct probe_bpf *skeleton;
-	struct bpf_link *link;	  /* NULL: not attached */
+	struct trigger_links links;
 	struct ring_buffer *ring; /* NULL: hits are not sent */
 	uint32_t nr_possible_cpus;
 	probe_record_fn fn; /* valid during probe_programs_records */
@@ -47,7 +49,7 @@ static int set_up(struct probe_programs *programs, const struct probe_programs_o
 	memcpy((void *)&skeleton->rodata->cfg, &config, sizeof(config));
 	memcpy((void *)&skeleton->rodata->probe_cfg, &options->probe, sizeof(options->probe));
 	skeleton->rodata->probe_number = options->number;
-	skeleton->bss->own_tgid = (uint32_t)getpid();
+	skeleton->bss->own_tgid = own_tgid();
 	err = bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_specs, is_usdt) ?:
 		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_ip_to_spec_id, is_usdt) ?:
 		bpf_map__set_max_entries(skeleton->maps.sonde_ring, options->probe.prints ? RING_BYTES : (uint32_t)sysconf(_SC_PAGESIZE));
@@ -116,13 +118,12 @@ void probe_programs_free(struct probe_programs *programs)
 
 int probe_programs_start(struct probe_programs *programs, struct diag *diag)
 {
-	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_probe, diag, &programs->link);
+	return trigger_attach(&programs->trigger, programs->skeleton->progs.sonde_probe, diag, &programs->links);
 }
 
 void probe_programs_stop(struct probe_programs *programs)
 {
-	bpf_link__destroy(programs->link);
-	programs->link = NULL;
+	trigger_detach(&programs->links);
 }
 
 int probe_programs_records(struct probe_programs *programs, probe_record_fn fn, void *arg)
@@ -139,6 +140,11 @@ int probe_programs_sums(struct probe_programs *programs, map_element_fn fn, void
 {
 	return map_read(bpf_map__fd(programs->skeleton->maps.sonde_sums), sizeof(struct sonde_probe_key), sizeof(struct sonde_probe_sum),
 			fn, arg);
+}
+
+uint64_t probe_programs_nr_left_out(const struct probe_programs *programs)
+{
+	return program_nr_misses(programs->skeleton->progs.sonde_probe);
 }
 
 void probe_programs_counters(const struct probe_programs *programs, struct sonde_probe_counters *ret_counters)

@@ -31,4 +31,6 @@ typedef int (*probe_record_fn)(void *arg, const struct sonde_probe_record *recor
 MUST_CHECK int probe_programs_records(struct probe_programs *programs, probe_record_fn fn, void *arg);
 /* Calls fn with each struct sonde_probe_key and struct sonde_probe_sum; the programs have stopped. 0, -errno, or what fn returned. */
 MUST_CHECK int probe_programs_sums(struct probe_programs *programs, map_element_fn fn, void *arg);
+/* As event_programs_nr_left_out. */
+uint64_t probe_programs_nr_left_out(const struct probe_programs *programs);
 void probe_programs_counters(const struct probe_programs *programs, struct sonde_probe_counters *ret_counters); /* summed over the CPUs */

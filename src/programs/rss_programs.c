@@ -11,6 +11,7 @@
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
+#include "collect/own_tgid.h"
 #include "collect/share_maps.h"
 #include "collect/trigger.h"
 #include "rss.skel.h"
@@ -20,7 +21,7 @@
 
 struct rss_programs {
 	struct rss_bpf *skeleton;
-	struct bpf_link *link; /* NULL: not attached */
+	struct trigger_links links;
 	uint32_t nr_possible_cpus;
 };
 
@@ -40,7 +41,7 @@ static int set_up(const struct rss_programs *programs, const struct sampler *sam
 	       &(struct sonde_rss_config){ .page_shift = (uint32_t)__builtin_ctz(page_bytes),
 					   .grain_pages = GRAIN_BYTES / page_bytes,
 					   .huge_pages = HUGE_BYTES / page_bytes,
-					   .own_tgid = (uint32_t)getpid() },
+					   .own_tgid = own_tgid() },
 	       sizeof(skeleton->rodata->rss_cfg));
 	err = share_maps(skeleton->obj, sampler_object(sampler), SHARE_NO_MORE);
 	return err ? diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err)) : 0;
@@ -95,13 +96,12 @@ void rss_programs_free(struct rss_programs *programs)
 
 int rss_programs_start(struct rss_programs *programs, struct diag *diag)
 {
-	return trigger_attach(&on_change, programs->skeleton->progs.sonde_rss, diag, &programs->link);
+	return trigger_attach(&on_change, programs->skeleton->progs.sonde_rss, diag, &programs->links);
 }
 
 void rss_programs_stop(struct rss_programs *programs)
 {
-	bpf_link__destroy(programs->link);
-	programs->link = NULL;
+	trigger_detach(&programs->links);
 }
 
 void rss_programs_counters(const struct rss_programs *programs, struct sonde_rss_counters *ret_counters)

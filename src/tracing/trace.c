@@ -217,6 +217,7 @@ static int trace_run(void *all, const char *command_line)
 	of_library.trace = &trace;
 	of_library.duration_ns = arguments->duration_s * NS_PER_S;
 	of_library.user_only = arguments->recording.user_only;
+	of_library.offsets = arguments->recording.offsets;
 	of_library.kernel_only = arguments->recording.kernel_only;
 	if (is_profile(arguments))
 		return recording_run(
@@ -241,10 +242,14 @@ const struct verb trace_verb = {
 	    "module, by whichever of both ways the kernel has; where it has neither, the nearest tracepoint is named, and the code is 4. "
 	    "For the handler of an interrupt that is irq_handler_entry, by the interrupt's name.\n\n"
 	    "uprobe:FILE:FUNCTION, uretprobe:FILE:FUNCTION: a function of programs, in all processes or with -p in one; at its entry with "
-	    "the names and types of its arguments, if FILE has DWARF. uprobe:FILE:SOURCE:LINE, uprobe:FILE:FUNCTION+OFFSET, "
-	    "uprobe:FILE:0xOFFSET: a place in it. usdt:FILE:PROVIDER:NAME: a USDT probe; its semaphore is raised meanwhile.\n\n"
+	    "the names and types of its arguments, if FILE has DWARF. uprobe:FILE:SOURCE:LINE (in each inlined copy), "
+	    "uprobe:FILE:FUNCTION+OFFSET, uprobe:FILE:0xOFFSET: a place in it. Returns of Go programs cannot be traced: Go ends at a "
+	    "return probe. Of a recursion the kernel sees the outer 64 returns. usdt:FILE:PROVIDER:NAME: a USDT probe; its semaphore is "
+	    "raised meanwhile.\n\n"
 	    "A field is pid, tid, cpu, comm, ret (at the end), an argument by its name, arg0 to arg5, a member behind pointers (prev.pid, "
-	    "action.name), or str(FIELD), the text at an address. Comparisons are evaluated in the kernel; texts up to 63 bytes. With "
+	    "action.name), or str(FIELD), the text at an address. An argument that is called pid, tid, cpu or comm itself goes by its "
+	    "number. What is not in memory is shown as that, and no comparison of it is true: the end of the report says how many hits "
+	    "that concerns. Comparisons are evaluated in the kernel; texts up to 63 bytes. With "
 	    "--print there may be eight more, which are evaluated in user space; the last line on standard error says so.\n\n"
 	    "A probe that is never hit is reported as attached, with 0 hits; with an interrupt's handler, the interrupts that came "
 	    "meanwhile (/proc/interrupts) are shown beside it. sonde's own hits are left out, so a probe on what sonde does itself does "

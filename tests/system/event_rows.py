@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON lines of sonde files and sonde io."""
+"""The JSON lines of sonde files, sonde io and sonde trace."""
 import json
+import subprocess
 
-from harness import check_equal
+from harness import Background, check_equal, need_bpf
 
 
 def rows(text, name):
@@ -16,3 +17,25 @@ def split(out):
 	"""Standard output of sonde and of its command, which have no line in common."""
 	lines = out.splitlines()
 	return "\n".join(line for line in lines if line.startswith("{")), "\n".join(line for line in lines if not line.startswith("{"))
+
+
+def start(*argv):
+	return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def trace_program(argv, *words):
+	"""Traces a program that prints "ready" and waits for a line. Returns the JSON rows, its output, and sonde's standard error."""
+	need_bpf()
+	program = start(*argv)
+	try:
+		for line in program.stdout:
+			if line.startswith("ready"):
+				break
+		with Background("trace", *words, "-p", program.pid, "--format", "json") as trace:
+			trace.wait_line("Tracing")
+			out = program.communicate("\n", timeout=60)[0]
+			result = trace.finish()
+	finally:
+		program.kill()
+		program.communicate()
+	return rows(result.out, "sonde-trace"), out, result.err

@@ -138,6 +138,25 @@ def sonde_is_left_out():
 	check_equal(account(result.err)["lost"], 0, "lost")
 
 
+STRANGE = """
+import ctypes, struct
+call = ctypes.CDLL(None, use_errno=True).syscall
+call(257, -100, b"/strange/" + b"a/" * 3000, 0)
+call(437, -100, b"/strange/flags", ctypes.create_string_buffer(struct.pack("QQQ", 1 << 40, 0, 0)), 24)
+call(257, -100, b"/strange/\\x1b[2J\\n", 0)
+call(257, -100, None, 0)
+"""
+
+
+@test
+def what_is_strange_is_marked():
+	"""A name of which only the begin is known, flags without a name, bytes for a terminal, a name at no address."""
+	need_bpf()
+	lines = [line for line in sonde("files", "--", "python3", "-c", STRANGE, want=0).out.splitlines() if "/strange/" in line or "EFAULT" in line]
+	check_equal([re.sub(r"(a/){2000,}a*", "many/", line.split(None, 4)[4]) for line in lines], ["ENAMETOOLONG RDONLY                   /strange/many/...",
+		"EINVAL       RDONLY|0x10000000000     /strange/flags", "ENOENT       RDONLY                   /strange/?[2J?", "EFAULT       RDONLY                   [name not readable]"], "lines")
+
+
 @test
 def wrong_words():
 	for words, text in ((["--by", "pid"], "--by is for sums"), (["--format", "xml"], "--format takes text, bpftrace, json, not 'xml'"), (["--by", "fd", "1"], "--by takes pid, comm, path, not 'fd'"),

@@ -149,6 +149,19 @@ def requests_to_io_uring_are_counted():
 
 
 @test
+def it_knows_itself_in_a_container():
+	"""Where getpid() is another number than in the kernel, and that of another process there."""
+	need_bpf()
+	if not find_tool("unshare"):
+		skip("no unshare")
+	result = run(["unshare", "-p", "-f", "--mount-proc", os.environ.get("SONDE", "build/sonde"), "io", "-T", "--by", "pid", "1", "2"])
+	check(result.code in (0, 5), lambda: str(result))
+	own = int(re.search(r"(\d+) of sonde itself", result.err).group(1))
+	check(own > 0, lambda: result.err)
+	return "%d calls of its own" % own
+
+
+@test
 def other_mount_namespaces_have_names():
 	"""A file on a mount that only the process sees has its path there."""
 	need_bpf()

@@ -9,34 +9,12 @@ import signal
 import subprocess
 import sys
 
-from event_rows import rows
+from event_rows import rows, start, trace_program
 from harness import SOURCES, Background, build, check, check_equal, load_json, need_bpf, parse_json, run, run_tests, scratch, skip, sonde, test, total
 from trials import ways_of
 
 TURNS = 6000
 HAS_KPROBES = os.path.exists("/sys/bus/event_source/devices/kprobe")
-
-
-def start(*argv):
-	return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def trace_program(argv, *words):
-	"""Traces a program that prints "ready" and waits for a line. Returns the JSON rows, its output, and sonde's standard error."""
-	need_bpf()
-	program = start(*argv)
-	try:
-		for line in program.stdout:
-			if line.startswith("ready"):
-				break
-		with Background("trace", *words, "-p", program.pid, "--format", "json") as trace:
-			trace.wait_line("Tracing")
-			out = program.communicate("\n", timeout=60)[0]
-			result = trace.finish()
-	finally:
-		program.kill()
-		program.communicate()
-	return rows(result.out, "sonde-trace"), out, result.err
 
 
 def python(script, *words):

@@ -50,7 +50,7 @@ static void locations_differ_in_any_field(void **state)
 
 	memset(&location, 0xff, sizeof(location)); /* the padding must not count */
 	location.pc = location.elf_vaddr = location.function_off = location.mapping = location.function = location.kind = location.line =
-	    location.is_inlined = 0;
+	    location.is_inlined = location.is_nameless = 0;
 	assert_int_equal(profile_location(profile, &location), 0);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ 0 }), 0);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ .pc = 1 }), 1);
@@ -61,8 +61,9 @@ static void locations_differ_in_any_field(void **state)
 	assert_int_equal(profile_location(profile, &(struct profile_location){ .kind = 1 }), 6);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ .line = 1 }), 7);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ .is_inlined = 1 }), 8);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ .is_nameless = 1 }), 9);
 	assert_int_equal(profile_location_at(profile, 4)->mapping, 1);
-	assert_int_equal(profile_nr_locations(profile), 9);
+	assert_int_equal(profile_nr_locations(profile), 10);
 }
 
 static void stacks_are_one(void **state)

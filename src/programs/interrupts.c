@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "events/interrupts.h"
+#include "programs/interrupts.h"
 
 #include <errno.h>
 #include <inttypes.h>
