@@ -216,7 +216,38 @@ static int sort(struct annotator *annotator, struct annotation *annotation)
 	return 0;
 }
 
-int annotation_make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation)
+/* The functions of the rows that took most by themselves. */
+static int find_hottest(struct annotator *annotator)
+{
+	const struct profile *profile = annotator->profile;
+	CLEANUP(functions_done) struct functions functions = { 0 };
+	CLEANUP(freep) const struct function_row **sorted = NULL;
+	CLEANUP(freep) bool *is_hot = NULL;
+	uint32_t nr_hot = 0;
+	int err = functions_tally(profile, profile_shown_value(profile), &functions);
+
+	if (err)
+		return err;
+	sorted = functions_sorted(&functions, false);
+	is_hot = calloc((size_t)functions.nr + 1, sizeof(*is_hot));
+	annotator->is_wanted = calloc((size_t)profile_nr_functions(profile) + 1, sizeof(*annotator->is_wanted));
+	if (!sorted || !is_hot || !annotator->is_wanted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < functions.nr && nr_hot < ANNOTATED_FUNCTIONS_MAX && sorted[i]->self > 0; i++) {
+		if (annotation_has_code(sorted[i]->kind)) {
+			is_hot[sorted[i] - functions.rows] = true;
+			nr_hot++;
+		}
+	}
+	for (uint32_t i = 0; i < profile_nr_locations(profile); i++) {
+		if (is_hot[functions.of_location[i]])
+			annotator->is_wanted[profile_location_at(profile, i)->function] = true;
+	}
+	return 0;
+}
+
+/* `function` NULL: the hottest. */
+static int make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation)
 {
 	CLEANUP(annotator_done)
 	struct annotator annotator = {
@@ -231,7 +262,7 @@ int annotation_make(const struct profile *profile, const char *function, struct 
 		      : diag_errno(diag, EINVAL, "the value is not a sum, so lines have no shares of it (--value names another)");
 
 	if (!err)
-		err = find_wanted(&annotator, function, diag);
+		err = function ? find_wanted(&annotator, function, diag) : find_hottest(&annotator);
 	if (!err)
 		err = count_samples(&annotator);
 	if (err)
@@ -248,6 +279,16 @@ int annotation_make(const struct profile *profile, const char *function, struct 
 	*ret_annotation = annotation;
 	annotation = (struct annotation){ 0 };
 	return 0;
+}
+
+int annotation_make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation)
+{
+	return make(profile, function, diag, ret_annotation);
+}
+
+int annotation_make_hottest(const struct profile *profile, struct diag *diag, struct annotation *ret_annotation)
+{
+	return make(profile, NULL, diag, ret_annotation);
 }
 
 void annotation_done(struct annotation *annotation)

@@ -425,6 +425,7 @@ static void test_source(void **state)
 	CLEANUP(profile_freep) struct profile *profile = ten();
 	CLEANUP(annotation_done) struct annotation annotation = { 0 };
 	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+	CLEANUP(code_rows_done) struct code_rows rows = { 0 };
 	static const char text[] = "1\n2\n3\n4\n5\n\tsix\033\n7\n8\n9\n10\n11";
 	const struct annotated_line lines[] = { { .line = 6, .self = 2, .total = 4 }, { .line = 4000000000u, .total = 1 } };
 
@@ -432,7 +433,8 @@ static void test_source(void **state)
 	assert_int_equal(annotation.nr_places, 1);
 	assert_int_equal(annotation.places[0].total, 7);
 	annotation.places[0].total = 8;
-	show_source(&annotation, lines, 2, text, sizeof(text) - 1, &plain, &buffer);
+	assert_int_equal(annotation_source(lines, 2, text, sizeof(text) - 1, 3, &rows), 0);
+	show_code_rows(&rows, annotation.places[0].total, &plain, &buffer);
 	assert_null(strstr(buffer.data, " 2  2"));
 	assert_non_null(strstr(buffer.data, "      3  3\n"));
 	assert_non_null(strstr(buffer.data, "   25.00 %   50.00 %      6          six?\n"));
