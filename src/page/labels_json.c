@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/interned.h"
+#include "formats/label_json.h"
 
 #define LIST_BYTES_MAX ((size_t)1 << 30)
 
@@ -18,17 +19,6 @@ static void writer_done(struct writer *writer)
 {
 	interned_done(&writer->sets);
 	interned_done(&writer->labels);
-}
-
-/* [key, text] or [key, number, unit] */
-static void write_label(struct json *json, const struct profile *profile, const struct profile_label *label)
-{
-	json_open(json, '[');
-	json_text(json, profile_string_text(profile, label->key));
-	if (label->is_number)
-		json_i64(json, label->number);
-	json_text(json, profile_string_text(profile, label->is_number ? label->unit : label->text));
-	json_close(json, ']');
 }
 
 static int write_set(struct writer *writer, uint32_t set)

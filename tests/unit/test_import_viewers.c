@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files of viewers: sonde's own are read back with the same stacks and totals, and those of others as their makers describe them. */
 #include "import_ways.h"
+#include "show/show.h"
+#include "viewers/viewers.h"
 
 /* What a profile of one value per stack says: folded stacks, in any order. */
 static void check_folded(const struct profile *profile, const char *want)
@@ -86,6 +88,39 @@ static void test_own_files(void **state)
 	check_waits(EXPORT_JSONL, 0, 1);
 	check_waits(EXPORT_SPEEDSCOPE, 0, 1);
 	check_waits(EXPORT_FIREFOX, PROFILE_NONE, 0);
+}
+
+/* The page has the labels of samples: text and numbers, of some samples alone. */
+static void test_labels_of_a_page(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_threads_profile();
+	CLEANUP(buffer_done) struct buffer one = BUFFER_INIT(1 << 20), other = BUFFER_INIT(1 << 20);
+	struct buffer written = write_as(profile, EXPORT_HTML);
+	CLEANUP(profile_freep) struct profile *again = read_back(&written);
+
+	assert_int_equal(show_table(profile, SHOW_BY_LABEL, &(struct show_options){ 0 }, &one), 0);
+	assert_int_equal(show_table(again, SHOW_BY_LABEL, &(struct show_options){ 0 }, &other), 0);
+	assert_non_null(strstr(one.data, "request=11 bytes"));
+	assert_string_equal(one.data, other.data);
+	buffer_done(&written);
+	check_refused(PAGE_DATA_BEGINS ",\"version\":1,\"labels\":{\"labels\":[[\"key\"]]}}", "a label is a key and a text");
+}
+
+/* Numbers that lead nowhere: the samples have no such label. */
+static void test_forged_labels_of_a_page(void **state)
+{
+	static const char page[] = PAGE_DATA_BEGINS
+	    ",\"version\":1,\"shown\":0,\"value_types\":[[\"samples\",\"count\"]],\"kinds\":[\"native\"],\"strings\":[\"f\"],"
+	    "\"frames\":{\"name\":[0],\"path\":[0],\"kind\":[0],\"file\":[0],\"line\":[0]},\"nodes\":{\"up\":[0],\"frame\":[0],\"lines\":[]},"
+	    "\"threads\":{\"comm\":[0],\"tgid\":[1],\"tid\":[1]},\"samples\":{\"node\":[0,0,0],\"thread\":[0,0,0],\"values\":[[1,2,4]],"
+	    "\"untimed\":3},\"labels\":{\"labels\":[[\"a\",\"b\"]],\"sets\":[[],[0,7,-1]],\"of_sample\":[1,99,-3]}}";
+	struct buffer text = { .data = (char *)page, .size = sizeof(page) - 1 };
+	CLEANUP(profile_freep) struct profile *profile = read_back(&text);
+	CLEANUP(buffer_done) struct buffer table = BUFFER_INIT(1 << 20);
+
+	assert_int_equal(show_table(profile, SHOW_BY_LABEL, &(struct show_options){ 0 }, &table), 0);
+	assert_non_null(strstr(table.data, "a=b"));
+	assert_non_null(strstr(table.data, "85.71 %")); /* [no label] */
 }
 
 /* Lines lose nothing but histograms, and the line where a function begins. */
@@ -206,6 +241,7 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_labels_of_a_page),     cmocka_unit_test(test_forged_labels_of_a_page),
 		cmocka_unit_test(test_own_files),	     cmocka_unit_test(test_lines_settle),
 		cmocka_unit_test(test_speedscope_of_others), cmocka_unit_test(test_cpuprofile_of_others),
 		cmocka_unit_test(test_cpuprofile_times),     cmocka_unit_test(test_firefox_of_others),

@@ -49,6 +49,7 @@ class Labels {
 		$('label-list').replaceChildren(...found.slice(0, MAX_LISTED).map(i => {
 			const item = element('li', '', 'check');
 
+			item.title = short(profile.labels[i]);
 			item.append(element('span', short(profile.labels[i]), 'what'), element('span', share(sums[i], this.whole), 'percent'), this.button('focus', i), this.button('hide', i));
 			return item;
 		}));
