@@ -53,6 +53,7 @@ const WIDTHS = [1440, 400];
 async function take(name, page, prepare, isDark) {
 	await tab.goto('about:blank');
 	await tab.goto(pathToFileURL(path.resolve(page)).href);
+	await tab.waitForFunction(() => typeof viewer !== 'undefined' && viewer.tree);
 	await prepare();
 	await tab.waitForTimeout(400); // until it is drawn
 	await tab.screenshot({ path: path.join(folder, `${name}${isDark ? '-dark' : ''}.png`) });

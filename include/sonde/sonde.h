@@ -261,8 +261,8 @@ struct sonde_session_options {
 	/* SONDE_LEAK, SONDE_ALLOC of processes that run: called before anything is probed. Not 0: nothing is; the run fails. NULL: nothing
 	 * is counted beforehand. */
 	int (*expected)(void *arg, const struct sonde_expected *expected);
-	/* So many lines of source before and after: with `lines`, in text of memory, of the line of each frame; in HTML of those with samples
-	 * of the hottest functions, and their instructions. Only of files that everybody may read, or that are ours, unless we are root. */
+	/* So many lines of source before and after: with `lines`, in text of memory, of the line of each frame; in HTML of those with
+	 * samples of the hottest functions, and their instructions. Only of files that everybody may read, or ours unless we are root. */
 	uint32_t source_lines;
 	/* With `every_ns`: called with each window's profile in the format `profile_format` (sonde_format_name), beside the outputs. Called
 	 * from another thread, one call at a time; the recording goes on meanwhile. Bytes and window are borrowed for the call. A negative

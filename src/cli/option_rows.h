@@ -51,5 +51,5 @@
 	  .instead = "source needs lines", \
 	  .help = text }
 #define OPTION_SOURCE_IN_PAGES \
-	"in HTML, the instructions of the 20 hottest functions, and their source: lines with samples, and N before and after. Whoever gets the " \
-	"page can read them"
+	"in HTML, the instructions of the 20 hottest functions, and their source: lines with samples, and N before and after. Whoever " \
+	"gets the page can read them"

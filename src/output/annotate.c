@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* annotate: a function's source and instructions. The paths come from an untrusted profile. So only regular files are read, with the
- * caller's rights, and code only from a file with the build id of the sampled one. Source is read as text; the worker reads the code. A page
- * may be passed on: there only source that may be shown (source_lines.h). */
+/* The paths come from an untrusted profile. So only regular files are read, with the caller's rights, and code only from a file with the
+ * build id of the sampled one. Source is read as text; the worker reads the code. A page may be passed on: there only source that may be
+ * shown (source_lines.h). */
+#include "output/annotate.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,10 +12,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "frames/frame_text.h"
-#include "output/profile_file.h"
 #include "parse/parser.h"
 #include "proxy/proxy.h"
-#include "show/annotation.h"
 #include "show/source_lines.h"
 #include "symbolize/debug_file.h"
 

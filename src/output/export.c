@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "formats/formats.h"
-#include "output/profile_file.h"
+#include "output/annotate.h"
 #include "page/page_formats.h"
 #include "show/text_formats.h"
 
@@ -116,7 +116,8 @@ static bool needs_sum(enum export_format format)
 }
 
 /* The page with the source and instructions that options->source_lines asks for. */
-static int write_annotated_page(const struct profile *profile, const struct export_options *options, struct buffer *buffer, struct diag *diag)
+static int write_annotated_page(const struct profile *profile, const struct export_options *options, struct buffer *buffer,
+				struct diag *diag)
 {
 	CLEANUP(annotated_code_done) struct annotated_code code = { 0 };
 	struct export_options with_code = *options;

@@ -16,7 +16,8 @@ static uint32_t frame_of(const struct tree *tree, const struct annotated_place *
 	for (uint32_t i = 0; i < tree->nr_frames; i++) {
 		const struct tree_frame *frame = &tree->frames[i];
 
-		if (frame->name == place->name && frame->path == place->path && frame->kind == place->kind && frame->start_line == place->start_line)
+		if (frame->name == place->name && frame->path == place->path && frame->kind == place->kind &&
+		    frame->start_line == place->start_line)
 			return i;
 	}
 	return PROFILE_NONE;

@@ -53,7 +53,8 @@ static struct view_sample *find_sample(struct builder *builder, const struct vie
 static int add_sample(struct builder *builder, uint32_t number)
 {
 	const struct profile_sample *from = profile_sample_at(builder->profile, number);
-	struct view_sample sample = { .node = builder->view.tree.leaves[number], .cpu = from->cpu, .labels = from->labels, .time_ns = from->time_ns };
+	struct view_sample sample = { .node = builder->view.tree.leaves[number], .cpu = from->cpu, .labels = from->labels,
+				      .time_ns = from->time_ns };
 	struct view_sample *found;
 	uint64_t hash;
 

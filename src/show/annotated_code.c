@@ -43,10 +43,12 @@ int annotation_source(const struct annotated_line *lines, uint32_t nr, const cha
 	uint32_t next = 0;
 	int err = 0;
 
-	for (uint64_t number = 1; !err && text < end && nr && (next < nr || number <= (uint64_t)lines[nr - 1].line + near_lines); number++) {
+	for (uint64_t number = 1; !err && text < end && nr; number++) {
 		const char *line_end = memchr(text, '\n', (size_t)(end - text)), *from = text;
 		bool has = next < nr && lines[next].line == number;
 
+		if (next == nr && number > (uint64_t)lines[nr - 1].line + near_lines)
+			break;
 		if (!line_end)
 			line_end = end;
 		text = line_end + (line_end < end);

@@ -59,8 +59,8 @@ static uint32_t close_up(struct code_rows *rows, uint32_t from, uint32_t to, enu
 	return at + 1;
 }
 
-/* Keeps the first of rows[from..to), which says what they are, and `max` around the hottest. Writes them from `at`; returns the index behind
- * them. */
+/* Keeps the first of rows[from..to), which says what they are, and `max` around the hottest. Writes them from `at`; returns the index
+ * behind them. */
 static uint32_t cut(struct code_rows *rows, uint32_t from, uint32_t to, enum code_row_kind gap, uint32_t max, uint32_t at)
 {
 	uint32_t hottest = from, begin = from, end = to;

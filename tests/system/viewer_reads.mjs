@@ -5,7 +5,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { all, browser, check, click, open, pages, settled, tab, text } from './viewer_tab.mjs';
+import { all, browser, check, click, load, open, pages, settled, tab, text } from './viewer_tab.mjs';
 
 const [source, missing, secret, threads, diff] = pages;
 const rows = () => tab.evaluate(() => [...document.querySelectorAll('#code-rows .code-row')].map(row => {
@@ -98,11 +98,10 @@ await all(async () => {
 		await tab.waitForFunction(() => location.hash.includes('s=instructions'));
 		const other = await browser.newPage();
 
-		await other.goto(tab.url());
+		await load(tab.url(), other);
 		await other.waitForFunction(() => document.querySelectorAll('#code-rows .code-row').length > 4);
 		assert.equal(await other.getAttribute('#tab-instructions', 'aria-selected'), 'true');
-		await other.goto('about:blank');
-		await other.goto(`${pathToFileURL(source).href}#s=__proto__`);
+		await load(`${pathToFileURL(source).href}#s=__proto__`, other);
 		await other.waitForFunction(() => viewer.tree && document.getElementById('code').hidden);
 		await other.close();
 	});
@@ -173,7 +172,7 @@ await all(async () => {
 			await tab.waitForFunction(() => location.hash.includes('-label-'));
 			const other = await browser.newPage();
 
-			await other.goto(tab.url());
+			await load(tab.url(), other);
 			await other.waitForFunction(left => viewer.tree.total[0] === left, left);
 			await other.close();
 			await tab.locator('#chips button').click();
@@ -183,8 +182,7 @@ await all(async () => {
 		await tab.keyboard.press('Escape');
 		assert.ok(await tab.isHidden('#label-find'));
 		for (const hash of ['c=merge-label-0', 'c=focus-label-999', 'c=hide-label-x']) {
-			await tab.goto('about:blank');
-			await tab.goto(`${pathToFileURL(threads).href}#${hash}`);
+			await load(`${pathToFileURL(threads).href}#${hash}`);
 			await tab.waitForFunction(() => viewer.tree && !viewer.chips.length && viewer.tree.total[0] === 24);
 		}
 		await open(diff);

@@ -111,7 +111,8 @@ static void test_forged_labels_of_a_page(void **state)
 {
 	static const char page[] = PAGE_DATA_BEGINS
 	    ",\"version\":1,\"shown\":0,\"value_types\":[[\"samples\",\"count\"]],\"kinds\":[\"native\"],\"strings\":[\"f\"],"
-	    "\"frames\":{\"name\":[0],\"path\":[0],\"kind\":[0],\"file\":[0],\"line\":[0]},\"nodes\":{\"up\":[0],\"frame\":[0],\"lines\":[]},"
+	    "\"frames\":{\"name\":[0],\"path\":[0],\"kind\":[0],\"file\":[0],\"line\":[0]},\"nodes\":{\"up\":[0],"
+	    "\"frame\":[0],\"lines\":[]},"
 	    "\"threads\":{\"comm\":[0],\"tgid\":[1],\"tid\":[1]},\"samples\":{\"node\":[0,0,0],\"thread\":[0,0,0],\"values\":[[1,2,4]],"
 	    "\"untimed\":3},\"labels\":{\"labels\":[[\"a\",\"b\"]],\"sets\":[[],[0,7,-1]],\"of_sample\":[1,99,-3]}}";
 	struct buffer text = { .data = (char *)page, .size = sizeof(page) - 1 };
