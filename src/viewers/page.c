@@ -250,8 +250,8 @@ static int add_sample(struct page *page, uint32_t row, uint64_t time_ns)
 
 		sample.values[i] = value == NO_CELL ? 0 : value;
 	}
-	page_labels_add(&page->labels, page->in.importer, row, &sample);
 	err = call_tree_stack(page->in.importer, &page->tree, (uint32_t)node, &sample);
+	page_labels_add(&page->labels, page->in.importer, row, &sample); /* the call before forgets labels */
 	return err ? err : import_end_sample(page->in.importer, &sample);
 }
 

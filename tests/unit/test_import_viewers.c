@@ -103,13 +103,13 @@ static void test_labels_of_a_page(void **state)
 	assert_non_null(strstr(one.data, "request=11 bytes"));
 	assert_string_equal(one.data, other.data);
 	buffer_done(&written);
-	check_refused(PAGE_DATA_BEGINS ",\"version\":1,\"labels\":{\"labels\":[[\"key\"]]}}", "a label is a key and a text");
+	check_refused("<html>" PAGE_DATA_BEGINS ",\"version\":1,\"labels\":{\"labels\":[[\"key\"]]}}", "a label is a key and a text");
 }
 
 /* Numbers that lead nowhere: the samples have no such label. */
 static void test_forged_labels_of_a_page(void **state)
 {
-	static const char page[] = PAGE_DATA_BEGINS
+	static const char page[] = "<html>" PAGE_DATA_BEGINS
 	    ",\"version\":1,\"shown\":0,\"value_types\":[[\"samples\",\"count\"]],\"kinds\":[\"native\"],\"strings\":[\"f\"],"
 	    "\"frames\":{\"name\":[0],\"path\":[0],\"kind\":[0],\"file\":[0],\"line\":[0]},\"nodes\":{\"up\":[0],"
 	    "\"frame\":[0],\"lines\":[]},"
