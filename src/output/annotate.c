@@ -102,7 +102,7 @@ static int add_file(const struct annotator *annotator, const struct annotated_li
 		buffer_text(heading, ": changed since the profile was taken: lines may have moved");
 	if (code_rows_end_text(annotator->rows))
 		return -ENOMEM;
-	return annotation_source(lines, nr, text.data ? text.data : "", err ? 0 : text.size, annotator->near_lines, annotator->rows);
+	return annotation_source(lines, nr, err ? NULL : text.data ? text.data : "", text.size, annotator->near_lines, annotator->rows);
 }
 
 static int add_lines(const struct annotator *annotator, uint32_t place)

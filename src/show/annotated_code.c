@@ -37,8 +37,7 @@ static int add_line(struct code_rows *rows, uint64_t number, const struct annota
 int annotation_source(const struct annotated_line *lines, uint32_t nr, const char *text, size_t size, uint32_t near_lines,
 		      struct code_rows *rows)
 {
-	static const char missing[] = "[the file has no such line]";
-	const char *end = text + size;
+	const char *end = text ? text + size : NULL, *missing = text ? "[the file has no such line]" : "";
 	uint64_t last_shown = 0;
 	uint32_t next = 0;
 	int err = 0;
@@ -62,7 +61,7 @@ int annotation_source(const struct annotated_line *lines, uint32_t nr, const cha
 		last_shown = number;
 	}
 	for (; !err && next < nr; next++)
-		err = add_line(rows, lines[next].line, &lines[next], missing, sizeof(missing) - 1);
+		err = add_line(rows, lines[next].line, &lines[next], missing, strlen(missing));
 	return err;
 }
 

@@ -216,31 +216,45 @@ static int sort(struct annotator *annotator, struct annotation *annotation)
 	return 0;
 }
 
+/* By row: can there be source or code of it? The kernel's code is in no file, and most kernels' lines are not known. */
+static bool *rows_with_code(const struct profile *profile, const struct functions *functions)
+{
+	bool *has_code = calloc((size_t)functions->nr + 1, sizeof(*has_code));
+
+	for (uint32_t i = 0; has_code && i < profile_nr_locations(profile); i++) {
+		const struct profile_location *location = profile_location_at(profile, i);
+
+		if (annotation_has_code(location->kind) && (location->kind != FRAME_KERNEL || location->line))
+			has_code[functions->of_location[i]] = true;
+	}
+	return has_code;
+}
+
 /* The functions of the rows that took most by themselves. */
 static int find_hottest(struct annotator *annotator)
 {
 	const struct profile *profile = annotator->profile;
 	CLEANUP(functions_done) struct functions functions = { 0 };
 	CLEANUP(freep) const struct function_row **sorted = NULL;
-	CLEANUP(freep) bool *is_hot = NULL;
-	uint32_t nr_hot = 0;
+	CLEANUP(freep) bool *has_code = NULL;
+	uint32_t nr = 0;
 	int err = functions_tally(profile, profile_shown_value(profile), &functions);
 
 	if (err)
 		return err;
 	sorted = functions_sorted(&functions, false);
-	is_hot = calloc((size_t)functions.nr + 1, sizeof(*is_hot));
+	has_code = rows_with_code(profile, &functions);
 	annotator->is_wanted = calloc((size_t)profile_nr_functions(profile) + 1, sizeof(*annotator->is_wanted));
-	if (!sorted || !is_hot || !annotator->is_wanted)
+	if (!sorted || !has_code || !annotator->is_wanted)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < functions.nr && nr_hot < ANNOTATED_FUNCTIONS_MAX && sorted[i]->self > 0; i++) {
-		if (annotation_has_code(sorted[i]->kind)) {
-			is_hot[sorted[i] - functions.rows] = true;
-			nr_hot++;
-		}
+	for (uint32_t i = 0; i < functions.nr; i++) {
+		bool *is_hot = &has_code[sorted[i] - functions.rows];
+
+		*is_hot = *is_hot && sorted[i]->self > 0 && nr < ANNOTATED_FUNCTIONS_MAX;
+		nr += *is_hot;
 	}
 	for (uint32_t i = 0; i < profile_nr_locations(profile); i++) {
-		if (is_hot[functions.of_location[i]])
+		if (has_code[functions.of_location[i]])
 			annotator->is_wanted[profile_location_at(profile, i)->function] = true;
 	}
 	return 0;

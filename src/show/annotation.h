@@ -60,7 +60,8 @@ MUST_CHECK int annotation_make(const struct profile *profile, const char *functi
 MUST_CHECK int annotation_make_hottest(const struct profile *profile, struct diag *diag, struct annotation *ret_annotation);
 void annotation_done(struct annotation *annotation);
 
-/* Adds a source file's text near the lines with samples, which are lines[0..nr). `text` may contain anything. 0 or -ENOMEM. */
+/* Adds a source file's text near the lines with samples, which are lines[0..nr). `text` may contain anything; NULL:
+ * the file is not here. 0 or -ENOMEM. */
 MUST_CHECK int annotation_source(const struct annotated_line *lines, uint32_t nr, const char *text, size_t size, uint32_t near_lines,
 				 struct code_rows *rows);
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTML page in Debian's chromium: viewer_*.mjs use it as a person would and print one line per check."""
+import json
 import os
 
 from foreign import made, playwright_folder, run
@@ -49,6 +50,20 @@ def what_it_does():
 	return drive("viewer_does.mjs", *map(page_of, ("small", "timed", "diff", "waits", "wall")))
 
 
+def check_rows(page, annotated):
+	"""The page's rows of the function are those that show --annotate prints."""
+	with open(page, encoding="utf-8") as file:
+		data = json.JSONDecoder().raw_decode(file.read().split('id="profile">')[1])[0]
+	code = [one for one in data["code"] if data["strings"][data["frames"]["name"][one["frame"]]] == "inner"]
+	check(len(code) == 1, "%d functions" % len(code))
+	rows = list(zip(code[0]["kind"], code[0]["number"], code[0]["self"], code[0]["text"]))
+	ours = ["%s  %s" % ("%x" % number if kind == "instruction" else number, text) for kind, number, _, text in rows if kind in ("line", "instruction")]
+	theirs = [line[20:].strip() for line in annotated.splitlines() if line[:20].strip(" 0123456789.%") == "" and "  " in line[20:].strip()]
+	check(len(ours) > 10 and [line.strip() for line in ours] == [line for line in theirs if "..." not in line], "%s\n%s" % ("\n".join(ours), annotated))
+	for kind in ("line", "instruction"):
+		check(sum(row[2] for row in rows if row[0] == kind) == code[0]["all"], "%s: the sum is not the function's" % kind)
+
+
 def source_pages():
 	"""Records a program. Returns pages with its source, without its files, and with a source that only its owner may read."""
 	need_bpf()
@@ -60,14 +75,15 @@ def source_pages():
 	check(run(["gcc", "-g", "-O1", source, "-o", program])[0] == 0, "gcc")
 	direct, again, missing, secret = [os.path.join(pages, name) for name in ("direct.html", "again.html", "missing.html", "secret.html")]
 	profile = os.path.join(pages, "profile.pb.gz")
-	sonde("profile", "-F", "199", "--source", "2", "-o", direct, "-o", profile, "--", program, "300", want=0)
-	sonde("convert", "--source", "2", profile, again, want=0)
+	sonde("profile", "-F", "199", "--source", "3", "-o", direct, "-o", profile, "--", program, "300", want=0)
+	sonde("convert", "--source", "3", profile, again, want=0)
+	check_rows(again, sonde("show", "--annotate", "inner", profile, want=0).out)
 	os.chmod(source, 0o600)
 	if os.getuid() == 0: # whose own files are not everybody's either
-		sonde("convert", "--source", "2", profile, secret, want=0)
+		sonde("convert", "--source", "3", profile, secret, want=0)
 	for path in (program, source):
 		os.rename(path, path + ".gone")
-	sonde("convert", "--source", "2", profile, missing, want=0)
+	sonde("convert", "--source", "3", profile, missing, want=0)
 	return direct, again, missing, secret
 
 

@@ -501,6 +501,7 @@ static void test_hottest(void **state)
 	for (uint32_t i = 0; i < annotation.nr_places; i++) {
 		assert_true(annotation_has_code(annotation.places[i].kind));
 		assert_true(annotation.places[i].self > 0);
+		assert_int_not_equal(annotation.places[i].kind, FRAME_KERNEL); /* without lines */
 	}
 }
 

@@ -97,11 +97,15 @@ class Code {
 			return [element('p', 'Select a function: its source and instructions are shown here.', 'soft')];
 		if (!profile.code)
 			return [element('p', 'This page was written without source: sonde puts it in with --source 3.', 'soft')];
+		if (!found.length && profile.kinds[profile.frameKind[frame]] === 'kernel')
+			return [element('p', 'The kernel’s code is in no file; its source is here for the hottest functions if sonde profile --vmlinux knew its lines.', 'soft')];
 		if (!found.length)
 			return [element('p', `This page has the source of the ${profile.code.length} functions that took most by themselves; this is none of them.`, 'soft')];
 		const rows = found.flatMap(one => this.linesOf(one, one.kind.map((_, i) => i).filter(i => SOURCE_ROWS.includes(one.kind[i]) === isSource), found.length > 1));
 
-		return [element('p', 'Self and total of each row: shares of the function’s total in the whole profile.', 'soft'), ...rows];
+		const isNumbered = rows.some(row => row.className.startsWith('code-row'));
+
+		return isNumbered ? [element('p', 'Self and total of each row: shares of the function’s total in the whole profile.', 'soft'), ...rows] : rows;
 	}
 
 	// numbers: of the rows of the chosen kind. isOneOfMany: files with other build ids have this function, too.
@@ -128,7 +132,8 @@ class Code {
 		const what = isGap ? `… ${Number(number[i]) ? plural(number[i], kind[i] === 'line gap' ? 'row' : 'instruction') : ''}` : text[i];
 		const at = isGap ? '' : kind[i] === 'line' ? String(number[i]) : BigInt(number[i]).toString(16);
 
-		bar.appendChild(element('span', '', 'bar-fill')).style.width = `${clamp(100 * Number(self[i]) / (Number(all) || 1), 0, 100)}%`;
+		if (Number(self[i]))
+			bar.appendChild(element('span', '', 'bar-fill')).style.width = `${clamp(100 * Number(self[i]) / (Number(all) || 1), 0, 100)}%`;
 		row.append(element('span', part(self[i]), 'percent'), bar, element('span', part(total[i]), 'percent soft'), element('span', at, 'at soft'), element('code', plain(what)));
 		return row;
 	}
