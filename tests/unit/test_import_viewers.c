@@ -106,6 +106,34 @@ static void test_labels_of_a_page(void **state)
 	check_refused("<html>" PAGE_DATA_BEGINS ",\"version\":1,\"labels\":{\"labels\":[[\"key\"]]}}", "a label is a key and a text");
 }
 
+/* Samples without a time that end in the same place are one only if they have the same labels. */
+static void test_labels_keep_samples_apart(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	struct profile_function function = { .name = profile_string(profile, "f"), .system_name = profile_string(profile, "f") };
+	struct profile_location location = { .mapping = PROFILE_NONE, .function = profile_function(profile, &function), .kind = FRAME_NATIVE };
+	uint32_t frame = profile_location(profile, &location);
+
+	for (int64_t i = 0; i < 4; i++) {
+		struct profile_label label = { .key = profile_string(profile, "k"), .number = i % 2, .unit = profile_string(profile, "u"), .is_number = 1 };
+		struct profile_sample sample = { .user_stack = profile_stack(profile, &frame, 1),
+						 .kernel_stack = PROFILE_NONE,
+						 .cpu = (uint32_t)i, /* of which the page knows nothing without times */
+						 .comm = function.name,
+						 .labels = profile_labels(profile, &label, 1),
+						 .values = { 1 << i } };
+
+		assert_int_equal(profile_add(profile, &sample), 0);
+	}
+	struct buffer written = write_as(profile, EXPORT_HTML);
+	CLEANUP(profile_freep) struct profile *again = read_back(&written);
+
+	assert_int_equal(profile_nr_samples(again), 2);
+	assert_int_equal(profile_sample_at(again, 0)->values[0], 1 + 4);
+	assert_int_equal(profile_sample_at(again, 1)->values[0], 2 + 8);
+	buffer_done(&written);
+}
+
 /* Numbers that lead nowhere: the samples have no such label. */
 static void test_forged_labels_of_a_page(void **state)
 {
@@ -243,6 +271,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_labels_of_a_page),     cmocka_unit_test(test_forged_labels_of_a_page),
+		cmocka_unit_test(test_labels_keep_samples_apart),
 		cmocka_unit_test(test_own_files),	     cmocka_unit_test(test_lines_settle),
 		cmocka_unit_test(test_speedscope_of_others), cmocka_unit_test(test_cpuprofile_of_others),
 		cmocka_unit_test(test_cpuprofile_times),     cmocka_unit_test(test_firefox_of_others),
