@@ -19,7 +19,7 @@
 
 #define MAX_PLACES	  10
 #define NEAR_LINES	  3
-#define MAX_PAGE_NS	  (2 * NS_PER_S) /* for all functions of a page; one that was begun is finished */
+#define MAX_PAGE_NS	  (2 * NS_PER_S) /* for all functions of a page; a stretch of code that was begun is finished */
 #define MAX_PAGE_BYTES	  ((size_t)1 << 20)
 #define MAX_PAGE_ROWS	  600 /* of the source and of the instructions of a function */
 #define MAX_SOURCE_BYTES  ((off_t)64 << 20)
@@ -30,6 +30,7 @@ struct annotator {
 	const struct annotation *annotation;
 	uint32_t near_lines;   /* of source, before and after those with samples */
 	bool is_page;
+	uint64_t give_up_ns;   /* of a page (clock_ns) */
 	struct parser *parser; /* NULL: not started yet */
 	struct proxy *proxy;
 	uint32_t owner; /* of the file whose code is read */
@@ -291,8 +292,11 @@ static int add_code(struct annotator *annotator, const struct annotated_place *p
 	memcpy(addresses, sampled, nr * sizeof(*addresses));
 	link_addresses(elf, addresses, nr);
 	qsort(addresses, nr, sizeof(*addresses), by_address);
-	for (uint32_t i = 0; !err && i < nr; i += nr_here)
+	for (uint32_t i = 0; !err && i < nr; i += nr_here) {
+		if (annotator->is_page && clock_ns() > annotator->give_up_ns)
+			return diag_errno(diag, ETIME, "reading it all took too long");
 		err = add_stretch(annotator, elf, place, &addresses[i], nr - i, &nr_here, diag);
+	}
 	return err;
 }
 
@@ -367,11 +371,11 @@ static int leave_out(struct annotator *annotator, const char *why)
 	return err ? err : code_rows_add_text(annotator->rows, CODE_ROW_NO_CODE, 0, why);
 }
 
-static int add_within_bounds(struct annotator *annotator, uint32_t place, uint64_t start_ns, size_t nr_bytes)
+static int add_within_bounds(struct annotator *annotator, uint32_t place, size_t nr_bytes)
 {
 	if (nr_bytes > MAX_PAGE_BYTES)
 		return leave_out(annotator, "the hotter functions have filled its room in the page");
-	if (clock_ns() - start_ns > MAX_PAGE_NS)
+	if (clock_ns() > annotator->give_up_ns)
 		return leave_out(annotator, "reading that of hotter functions took too long");
 	return add_place(annotator, place);
 }
@@ -380,9 +384,10 @@ int annotate_hottest(const struct profile *profile, uint32_t near_lines, struct 
 {
 	CLEANUP(annotation_done) struct annotation annotation = { 0 };
 	CLEANUP(annotator_done)
-	struct annotator annotator = { .annotation = &annotation, .near_lines = near_lines, .is_page = true };
+	struct annotator annotator = {
+		.annotation = &annotation, .near_lines = near_lines, .is_page = true, .give_up_ns = clock_ns() + MAX_PAGE_NS
+	};
 	CLEANUP(freep) bool *is_taken = NULL;
-	uint64_t start_ns = clock_ns();
 	size_t nr_bytes = 0;
 	int err = annotation_make_hottest(profile, diag, &annotation);
 
@@ -399,7 +404,7 @@ int annotate_hottest(const struct profile *profile, uint32_t near_lines, struct 
 		is_taken[place] = true;
 		code->list[code->nr].place = annotation.places[place];
 		annotator.rows = &code->list[code->nr++].rows;
-		err = add_within_bounds(&annotator, place, start_ns, nr_bytes);
+		err = add_within_bounds(&annotator, place, nr_bytes);
 		code_rows_cut(annotator.rows, MAX_PAGE_ROWS);
 		nr_bytes += code_rows_bytes(annotator.rows);
 	}

@@ -111,11 +111,13 @@ static void test_labels_keep_samples_apart(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
 	struct profile_function function = { .name = profile_string(profile, "f"), .system_name = profile_string(profile, "f") };
-	struct profile_location location = { .mapping = PROFILE_NONE, .function = profile_function(profile, &function), .kind = FRAME_NATIVE };
+	struct profile_location location = { .mapping = PROFILE_NONE,
+					     .function = profile_function(profile, &function),
+					     .kind = FRAME_NATIVE };
 	uint32_t frame = profile_location(profile, &location);
 
 	for (int64_t i = 0; i < 4; i++) {
-		struct profile_label label = { .key = profile_string(profile, "k"), .number = i % 2, .unit = profile_string(profile, "u"), .is_number = 1 };
+		struct profile_label label = { .key = profile_string(profile, "k"), .number = i % 2, .is_number = 1 };
 		struct profile_sample sample = { .user_stack = profile_stack(profile, &frame, 1),
 						 .kernel_stack = PROFILE_NONE,
 						 .cpu = (uint32_t)i, /* of which the page knows nothing without times */
