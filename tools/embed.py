@@ -5,9 +5,10 @@
 Usage: embed.py PAGE.html OUTPUT.c DEPENDENCIES.d
 
 In the page, a line `@style NAME@` or `@script NAME@` is replaced by that file as an inline element, and @hashes style@ and @hashes script@ by their hashes for
-the content security policy. `@data@` marks the place of the profile: the page is split in two there. In a script, `@runtimes@` is replaced by the part of SONDE_RUNTIME_LIST that the page shows.
+the content security policy. The files of all lines `@packed NAME@` become one script, gzipped, which loader.js inserts; its hash is among those of scripts. `@data@` marks the place of the profile: the page is split in two there. In a script, `@runtimes@` is replaced by the part of SONDE_RUNTIME_LIST that the page shows.
 """
 import base64
+import gzip
 import hashlib
 import json
 import pathlib
@@ -26,16 +27,32 @@ def without_comments(text):
     return re.sub(r"^[ \t]+", "", text, flags=re.M)
 
 
+def read(path, used, kinds):
+    used.append(path)
+    return without_comments(path.read_text(encoding="utf-8")).replace("@runtimes@", kinds)
+
+
+def hash_of(text):
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
 def inline(page, folder, tag, hashes, used, kinds):
     def element(match):
-        used.append(folder / match.group(1))
-        text = without_comments(used[-1].read_text(encoding="utf-8")).replace("@runtimes@", kinds)
+        text = read(folder / match.group(1), used, kinds)
         if f"</{tag}" in text.lower() or "<!--" in text:
             sys.exit(f"{match.group(1)} would end its element")
-        hashes.append("'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'")
+        hashes.append(hash_of(text))
         return f"<{tag}>{text}</{tag}>"
 
     return re.sub(rf"@{tag} ([a-z_.]+)@", element, page)
+
+
+def pack(page, folder, hashes, used, kinds):
+    text = "".join(read(folder / name, used, kinds) for name in re.findall(r"@packed ([a-z_.]+)@\n", page))
+    packed = base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    hashes.append(hash_of(text))
+    page = re.sub(r"@packed [a-z_.]+@\n", f'<script type="application/gzip" id="packed">{packed}</script>\n', page, count=1)
+    return re.sub(r"@packed [a-z_.]+@\n", "", page)
 
 
 def c_array(name, data):
@@ -51,6 +68,8 @@ def main():
     for tag in ("style", "script"):
         hashes = []
         page = inline(page, source.parent, tag, hashes, used, kinds)
+        if tag == "script":
+            page = pack(page, source.parent, hashes, used, kinds)
         page = page.replace(f"@hashes {tag}@", " ".join(hashes))
     before, after = page.encode().split(b"@data@")
     output.write_text('#include "page/assets/page.h"\n\n' + c_array("page_before_data", before) + c_array("page_after_data", after),

@@ -5,7 +5,8 @@
 // Usage: screenshots.mjs PROFILE.html [OFFCPU.html WALL.html DIFFERENCE.html [FOLDER]]
 //
 // PROFILE.html must have times: sonde profile --timestamps -F 199 -o PROFILE.html 10. OFFCPU.html: sonde offcpu --wake. The README's pictures go to
-// docs/images. With FOLDER all go there, and each page is also taken in windows of 1440 and of 400 pixels, to be looked at: NAME-WIDTH[-dark].png.
+// docs/images. With FOLDER all go there, and each page is also taken in windows of 1440 and of 400 pixels, to be looked at: NAME-WIDTH[-dark].png; the
+// profile's also with source (PROFILE.html: with --source 3) and instructions.
 // Needs the npm package playwright-core (in the node_modules of the folder $SONDE_NODE_PATH) and Debian's chromium.
 import { createRequire } from 'node:module';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -28,8 +29,9 @@ const context = await chromium.launchPersistentContext(home, {
 		'--disable-sync'],
 });
 const tab = context.pages()[0] || await context.newPage();
+const asItOpens = async () => {};
 const pictures = [
-	['flamegraph', profile, async () => {}],
+	['flamegraph', profile, asItOpens],
 	['timeline', profile, async () => {
 		await tab.selectOption('#timeline select', 'process');
 		const box = await tab.locator('#timeline canvas').boundingBox();
@@ -45,14 +47,22 @@ const pictures = [
 
 		viewer.sandwich(rows.reduce((most, row) => nrCallers(row) > nrCallers(most) ? row : most).frame);
 	})],
-	['difference', difference, async () => {}],
+	['difference', difference, asItOpens],
 ];
-const pages = process.argv.length > 6 ? [['profile', profile], ['offcpu', offcpu], ['wall', wall], ['diff', difference]] : [];
+const readHottest = key => async () => {
+	await tab.evaluate(() => viewer.showFunction({ frame: viewer.profile.code ? viewer.profile.code[0].frame : 0 }));
+	await tab.keyboard.press('o');
+	await tab.focus('#tab-source');
+	await tab.keyboard.press(key);
+};
+const pages = process.argv.length > 6 ? [['profile', profile, asItOpens], ['source', profile, readHottest('Tab')], ['instructions', profile, readHottest('ArrowRight')],
+	['offcpu', offcpu, asItOpens], ['wall', wall, asItOpens], ['diff', difference, asItOpens]] : [];
 const WIDTHS = [1440, 400];
 
 async function take(name, page, prepare, isDark) {
 	await tab.goto('about:blank');
 	await tab.goto(pathToFileURL(path.resolve(page)).href);
+	await tab.waitForFunction(() => typeof viewer !== 'undefined' && viewer.tree);
 	await prepare();
 	await tab.waitForTimeout(400); // until it is drawn
 	await tab.screenshot({ path: path.join(folder, `${name}${isDark ? '-dark' : ''}.png`) });
@@ -66,8 +76,8 @@ try {
 			await take(name, page, prepare, scheme === 'dark');
 		for (const width of WIDTHS) {
 			await tab.setViewportSize({ width, height: 900 });
-			for (const [name, page] of pages)
-				await take(`${name}-${width}`, page, async () => {}, scheme === 'dark');
+			for (const [name, page, prepare] of pages)
+				await take(`${name}-${width}`, page, prepare, scheme === 'dark');
 		}
 	}
 } finally {

@@ -264,7 +264,9 @@ struct sonde_session_options {
 	/* SONDE_LEAK, SONDE_ALLOC of processes that run: called before anything is probed. Not 0: nothing is; the run fails. NULL: nothing
 	 * is counted beforehand. */
 	int (*expected)(void *arg, const struct sonde_expected *expected);
-	uint32_t source_lines;      /* and below each frame so many lines of source before and after its own; with `lines` */
+	/* So many lines of source before and after: with `lines`, in text of memory, of the line of each frame; in HTML of those with
+	 * samples of the hottest functions, and their instructions. Only of files that everybody may read, or ours unless we are root. */
+	uint32_t source_lines;
 	/* With `every_ns`: called with each window's profile in the format `profile_format` (sonde_format_name), beside the outputs. Called
 	 * from another thread, one call at a time; the recording goes on meanwhile. Bytes and window are borrowed for the call. A negative
 	 * errno counts as a window that was not written. */
@@ -383,6 +385,7 @@ struct sonde_write_options { /* zero means default */
 	/* OTLP: the profile's id, 16 bytes, so that a receiver can tell a repeat; in a message of several profiles their number is added to
 	 * the last bytes. NULL: none. */
 	const void *profile_id;
+	uint32_t source_lines;  /* HTML: as in struct sonde_session_options; which files are read, the profile says */
 };
 
 struct sonde_profile *sonde_profile_new(void); /* empty; NULL: no memory */

@@ -94,7 +94,6 @@ static int alloc_run(void *all, const char *command_line)
 	const struct recording_words words = { .is_attached = true, .no_samples = "nothing was allocated" };
 
 	of_library.max_stacks = (uint32_t)arguments->heap.max_stacks;
-	of_library.source_lines = (uint32_t)arguments->heap.source_lines;
 	of_library.user_only = true;
 	of_library.lines = !of_library.no_lines;
 	if (arguments->rss)

@@ -9,7 +9,7 @@
 struct heap_options {
 	struct recording recording; /* every_s: the interval */
 	uint64_t nr_intervals;      /* 0: not given */
-	uint64_t min_bytes, max_bytes, max_live, max_stacks, source_lines;
+	uint64_t min_bytes, max_bytes, max_live, max_stacks;
 	const char *object;
 	bool children;
 };
@@ -62,11 +62,7 @@ struct heap_options {
 	  .offset = offsetof(type, field.max_stacks), \
 	  .min = 1, \
 	  .max = UINT32_MAX, \
-	  .help = "so many stacks in text, those that hold the most; 10. The largest is the last" }, \
-	    { .name = "source", .metavar = "N", .kind = OPTION_NUMBER, .offset = offsetof(type, field.source_lines), .min = 1, .max = 100, \
-	      .excludes = "no-lines", .instead = "source needs lines", \
-	      .help = "below each frame in text its line of the source, and N lines before and after, where debug information and source " \
-		      "are here" }
+	  .help = "so many stacks in text, those that hold the most; 10. The largest is the last" }
 
 /* Checks what the table cannot express, and sets the duration by the intervals. 0; -EINVAL with a line. */
 MUST_CHECK int heap_options_check(struct heap_options *heap, char *const *command, struct diag *diag);

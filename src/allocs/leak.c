@@ -98,7 +98,6 @@ static int leak_run(void *all, const char *command_line)
 	of_library.mode = arguments->kernel ? SONDE_LEAK_KERNEL : SONDE_LEAK;
 	of_library.leak = &leak;
 	of_library.max_stacks = (uint32_t)arguments->heap.max_stacks;
-	of_library.source_lines = (uint32_t)arguments->heap.source_lines;
 	of_library.user_only = !arguments->kernel;
 	of_library.kernel_only = arguments->kernel;
 	of_library.lines = !of_library.no_lines;

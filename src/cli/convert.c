@@ -18,7 +18,7 @@ struct convert_arguments {
 	struct option_texts outputs;
 	const char *from, *format, *value;
 	bool delimited, annotate, offsets, threads, no_lines, timestamps;
-	uint64_t memory_mib;
+	uint64_t memory_mib, source_lines;
 };
 
 static const struct option_spec options[] = {
@@ -61,12 +61,14 @@ static const struct option_spec options[] = {
 	{ .letter = 'a', .name = "annotations", .kind = OPTION_FLAG, FIELD(annotate), .help = "add _[k] to kernel frames" },
 	{ .name = "offsets", .kind = OPTION_FLAG, FIELD(offsets), .help = "function+offset, and a stack of its own for every address" },
 	{ .name = "threads", .kind = OPTION_FLAG, FIELD(threads), .help = "keep the threads of a process apart" },
+	OPTION_ROW_SOURCE(AT(source_lines), OPTION_SOURCE_IN_PAGES ", and INPUT says which files these are: look before you pass it on"),
 };
 
 static const struct verb_example examples[] = {
 	{ "sonde convert cpu.pb.gz cpu.html", "a flame graph of a pprof file" },
 	{ "sonde convert x.json x.pb.gz", "for go tool pprof" },
 	{ "sonde convert perf.data x.html", "a flame graph of what perf record recorded" },
+	{ "sonde convert --source 3 cpu.pb.gz cpu.html", "the same with the source of the hottest functions" },
 	{ "sonde convert x.folded -o x.html -o x.pb.gz", "several at once" },
 	{ "sonde convert - --format folded <x.pb.gz", "from and to pipes" },
 	{ NULL, NULL },
@@ -79,7 +81,7 @@ static int convert(struct sonde_profile *profile, const struct convert_arguments
 						 .format = arguments->from,
 						 .no_lines = arguments->no_lines,
 						 .timestamps = arguments->timestamps,
-						 .on_bytes = profile_confine_reading };
+						 .on_bytes = arguments->source_lines ? NULL : profile_confine_reading };
 	const struct sonde_write_options write = {
 		.size = sizeof(write),
 		.format = arguments->format,
@@ -88,6 +90,7 @@ static int convert(struct sonde_profile *profile, const struct convert_arguments
 		.annotate = arguments->annotate,
 		.offsets = arguments->offsets,
 		.threads = arguments->threads,
+		.source_lines = (uint32_t)arguments->source_lines,
 	};
 	int code = profile_try_outputs(&convert_verb, profile, &arguments->outputs, arguments->format), err;
 

@@ -40,3 +40,16 @@
 #define OPTION_ROW_FORMAT(at, names, text) \
 	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, .offset = (at), .value_name = names, .help = text }
 #define OPTION_FORMAT_ANY "write in this format, whatever the suffix says"
+#define OPTION_ROW_SOURCE(at, text) \
+	{ .name = "source", \
+	  .metavar = "N", \
+	  .kind = OPTION_NUMBER, \
+	  .offset = (at), \
+	  .min = 1, \
+	  .max = 100, \
+	  .excludes = "no-lines", \
+	  .instead = "source needs lines", \
+	  .help = text }
+#define OPTION_SOURCE_IN_PAGES \
+	"in HTML, the instructions of the 20 hottest functions, and their source: lines with samples, and N before and after. Whoever " \
+	"gets the page can read them"

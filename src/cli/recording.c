@@ -100,6 +100,7 @@ struct sonde_session_options recording_options(const struct recording *recording
 		.threads = recording->threads,
 		.lines = recording->lines,
 		.no_lines = recording->no_lines,
+		.source_lines = (uint32_t)recording->source_lines,
 		.debuginfod_timeout_ns = timeout_ns(recording->debuginfod_timeout_s),
 		.vmlinux = recording->vmlinux,
 	};

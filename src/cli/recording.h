@@ -3,7 +3,7 @@
 #pragma once
 #include <sonde/sonde.h>
 
-#include "cli/option.h"
+#include "cli/option_rows.h"
 #include "cli/profile_files.h"
 #include "cli/runtimes_option.h"
 #include "cli/target_options.h"
@@ -17,6 +17,7 @@ struct recording {
 	bool no_unwind_cache;
 	const char *runtimes;             /* NULL: all */
 	bool delimited, annotate, folded, lines, no_lines, offsets, threads;
+	uint64_t source_lines;            /* 0: no source */
 	uint64_t debuginfod_timeout_s;    /* RECORDING_DEFAULT_TIMEOUT: not given */
 	const char *vmlinux;
 	struct option_texts outputs;
@@ -116,6 +117,8 @@ struct recording {
 	      .excludes = "lines", \
 	      .instead = "leave both out to have lines where the format shows them", \
 	      .help = "functions by their symbols only: faster" }, \
+	    OPTION_ROW_SOURCE(offsetof(type, field.source_lines), OPTION_SOURCE_IN_PAGES \
+			      ". In text of leak and alloc, such lines below each frame"), \
 	    { .name = "debuginfod-timeout", \
 	      .metavar = "SECONDS", \
 	      .kind = OPTION_NUMBER, \

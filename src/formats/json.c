@@ -6,6 +6,7 @@
 #include "formats/formats.h"
 #include "formats/frame_json.h"
 #include "formats/histogram_json.h"
+#include "formats/label_json.h"
 
 #define JSON_VERSION 2
 
@@ -135,14 +136,8 @@ static void write_labels(struct json *json, const struct profile *profile, uint3
 
 	json_key(json, "labels");
 	json_open(json, '[');
-	for (uint32_t i = 0; i < nr_labels; i++) {
-		json_open(json, '[');
-		json_text(json, profile_string_text(profile, labels[i].key));
-		if (labels[i].is_number)
-			json_i64(json, labels[i].number);
-		json_text(json, profile_string_text(profile, labels[i].is_number ? labels[i].unit : labels[i].text));
-		json_close(json, ']');
-	}
+	for (uint32_t i = 0; i < nr_labels; i++)
+		write_label(json, profile, &labels[i]);
 	json_close(json, ']');
 }
 

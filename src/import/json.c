@@ -8,6 +8,7 @@
 #include "codec/json_read.h"
 #include "import/readers.h"
 #include "importer/json_account.h"
+#include "importer/json_label.h"
 
 #define JSON_VERSION 2
 #define KEY_BYTES    ((size_t)1 << 20)
@@ -242,41 +243,14 @@ static int read_value_type(struct json_import *in)
 	return 0;
 }
 
-/* Reads [key, text] or [key, number, unit]. In the latter a number beyond 2^53 - 1 is written as text. */
-static void read_label(struct json_import *in, struct profile_sample *sample)
-{
-	struct profile_label label = { 0 };
-	struct json_reader value = in->r;
-	uint32_t nr = 0;
-
-	for (json_enter(&in->r, '['); json_next(&in->r); nr++) {
-		value = nr == 1 ? in->r : value;
-		if (nr == 0)
-			label.key = read_string(in);
-		else if (nr == 1 && json_peek(&in->r) == '"')
-			label.text = read_string(in);
-		else if (nr == 1)
-			label.number = json_read_i64(&in->r);
-		else if (nr == 2)
-			label.unit = read_string(in);
-		else
-			json_fail(&in->r, "a label has up to three parts");
-	}
-	if (nr == 3) {
-		label.text = PROFILE_EMPTY_STRING;
-		label.number = json_read_i64(&value);
-		label.is_number = 1;
-	}
-	if (nr < 2 || value.bad)
-		json_fail(&in->r, "a label is a key and a text, or a key, a number and a unit");
-	if (!in->r.bad && !in->text.err)
-		import_label(in->importer, sample, &label);
-}
-
 static void read_labels(struct json_import *in, struct profile_sample *sample)
 {
-	for (json_enter(&in->r, '['); json_next(&in->r);)
-		read_label(in, sample);
+	struct profile_label label;
+
+	for (json_enter(&in->r, '['); json_next(&in->r);) {
+		if (json_label(in->importer, &in->r, &in->text, &label))
+			import_label(in->importer, sample, &label);
+	}
 }
 
 static void read_values(struct json_import *in, struct profile_sample *sample)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* annotate: a function's source and instructions. The paths come from an untrusted profile. So only regular files are read, with the
- * caller's rights, and code only from a file with the build id of the sampled one. Source is read as text; the worker reads the code. */
+/* The paths come from an untrusted profile. So only regular files are read, with the caller's rights, and code only from a file with the
+ * build id of the sampled one. Source is read as text; the worker reads the code. A page may be passed on: there only source that may be
+ * shown (source_lines.h). */
+#include "output/annotate.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -9,24 +12,29 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "frames/frame_text.h"
-#include "output/profile_file.h"
 #include "parse/parser.h"
 #include "proxy/proxy.h"
-#include "show/annotation.h"
+#include "show/source_lines.h"
 #include "symbolize/debug_file.h"
 
 #define MAX_PLACES	  10
+#define NEAR_LINES	  3
+#define MAX_PAGE_NS	  (2 * NS_PER_S) /* for all functions of a page; a stretch of code that was begun is finished */
+#define MAX_PAGE_BYTES	  ((size_t)1 << 20)
+#define MAX_PAGE_ROWS	  600 /* of the source and of the instructions of a function */
 #define MAX_SOURCE_BYTES  ((off_t)64 << 20)
 #define MAX_ANSWER_BYTES  ((size_t)512 << 20)
 #define GUESS_BYTES	  16 /* shown after the last address if the function's end is not known */
 
 struct annotator {
 	const struct annotation *annotation;
-	const struct show_options *options;
+	uint32_t near_lines;   /* of source, before and after those with samples */
+	bool is_page;
+	uint64_t give_up_ns;   /* of a page (clock_ns) */
 	struct parser *parser; /* NULL: not started yet */
 	struct proxy *proxy;
 	uint32_t owner; /* of the file whose code is read */
-	struct buffer *buffer;
+	struct code_rows *rows;
 };
 
 static void annotator_done(struct annotator *annotator)
@@ -52,13 +60,15 @@ static int open_file(const char *path, struct stat *st, struct diag *diag)
 
 /* --- source --------------------------------------------------------------------------------------------------------------------------- */
 
-static int read_source(const char *path, struct buffer *text, struct stat *st, struct diag *diag)
+static int read_source(const struct annotator *annotator, const char *path, struct buffer *text, struct stat *st, struct diag *diag)
 {
 	CLEANUP(closep) int fd = open_file(path, st, diag);
 	ssize_t got = 1;
 
 	if (fd < 0)
 		return fd;
+	if (annotator->is_page && !source_may_be_shown(st))
+		return diag_errno(diag, EACCES, "it is not for everybody to read");
 	if (st->st_size > MAX_SOURCE_BYTES)
 		return diag_errno(diag, EFBIG, "it is larger than any source");
 	while (got > 0 && text->size < (size_t)st->st_size) {
@@ -74,30 +84,29 @@ static int read_source(const char *path, struct buffer *text, struct stat *st, s
 }
 
 /* lines[0..nr) belong to one file. */
-static int show_file(const struct annotator *annotator, const struct annotated_line *lines, uint32_t nr)
+static int add_file(const struct annotator *annotator, const struct annotated_line *lines, uint32_t nr)
 {
 	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT((size_t)MAX_SOURCE_BYTES + 1);
 	uint64_t start_ns = profile_account_of(annotator->annotation->profile)->start_unix_ns;
 	const char *path = text_of(annotator, lines->file);
+	struct buffer *heading = &annotator->rows->texts;
 	struct diag diag = { 0 };
 	struct stat st;
-	int err = read_source(path, &text, &st, &diag);
+	int err = read_source(annotator, path, &text, &st, &diag);
 
-	if (err == -ENOMEM)
-		return err;
-	buffer_text(annotator->buffer, "source: ");
-	plain_text(annotator->buffer, path, ';');
+	if (err == -ENOMEM || !code_rows_add(annotator->rows, CODE_ROW_FILE, 0))
+		return -ENOMEM;
+	plain_text(heading, path, ';');
 	if (err)
-		buffer_printf(annotator->buffer, ": not here (%s)", diag.text);
+		buffer_printf(heading, ": not here (%s)", diag.text);
 	else if (start_ns && st.st_mtime > 0 && (uint64_t)st.st_mtime > start_ns / NS_PER_S)
-		buffer_text(annotator->buffer, ": changed since the profile was taken: lines may have moved");
-	buffer_text(annotator->buffer, "\n");
-	show_source(annotator->annotation, lines, nr, text.data ? text.data : "", err ? 0 : text.size, annotator->options,
-		    annotator->buffer);
-	return 0;
+		buffer_text(heading, ": changed since the profile was taken: lines may have moved");
+	if (code_rows_end_text(annotator->rows))
+		return -ENOMEM;
+	return annotation_source(lines, nr, err ? NULL : text.data ? text.data : "", text.size, annotator->near_lines, annotator->rows);
 }
 
-static int show_lines(const struct annotator *annotator, uint32_t place)
+static int add_lines(const struct annotator *annotator, uint32_t place)
 {
 	const struct annotation *annotation = annotator->annotation;
 	uint32_t from = 0, to;
@@ -106,13 +115,13 @@ static int show_lines(const struct annotator *annotator, uint32_t place)
 	while (from < annotation->nr_lines && annotation->lines[from].place < place)
 		from++;
 	if (from == annotation->nr_lines || annotation->lines[from].place > place)
-		buffer_text(annotator->buffer, "source: the profile has no lines of this function\n");
+		err = code_rows_add_text(annotator->rows, CODE_ROW_NO_SOURCE, 0, "the profile has no lines of this function");
 	for (; !err && from < annotation->nr_lines && annotation->lines[from].place == place; from = to) {
 		for (to = from; to < annotation->nr_lines && annotation->lines[to].place == place &&
 				annotation->lines[to].file == annotation->lines[from].file;
 		     to++)
 			;
-		err = show_file(annotator, &annotation->lines[from], to - from);
+		err = add_file(annotator, &annotation->lines[from], to - from);
 	}
 	return err;
 }
@@ -221,8 +230,8 @@ static int ask(struct annotator *annotator, const struct elf_file *elf, const ch
 	return err ? err : parser_code(annotator->parser, elf, path, request, open_for_worker, annotator, diag, answer);
 }
 
-/* Shows one stretch of code: the function around the first address. *ret_nr: number of the addresses in it. */
-static int show_stretch(struct annotator *annotator, const struct elf_file *elf, const struct annotated_place *place,
+/* Adds one stretch of code: the function around the first address. *ret_nr: number of the addresses in it. */
+static int add_stretch(struct annotator *annotator, const struct elf_file *elf, const struct annotated_place *place,
 			const struct annotated_address *addresses, uint32_t nr, uint32_t *ret_nr, struct diag *diag)
 {
 	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(MAX_ANSWER_BYTES);
@@ -247,13 +256,15 @@ static int show_stretch(struct annotator *annotator, const struct elf_file *elf,
 		nr_here++;
 	*ret_nr = nr_here ? nr_here : 1; /* at least one, whatever the worker answers */
 	nr_left = annotation_give(addresses, *ret_nr, instructions, nr_instructions);
-	buffer_printf(annotator->buffer, "code: 0x%" PRIx64 " to 0x%" PRIx64 "%s%s\n", listing.start, listing.end,
+	if (!code_rows_add(annotator->rows, CODE_ROW_CODE, 0))
+		return -ENOMEM;
+	buffer_printf(&annotator->rows->texts, "0x%" PRIx64 " to 0x%" PRIx64 "%s%s", listing.start, listing.end,
 		      listing.is_guess ? ", which no symbol covers: where it ends is not known" : "",
 		      listing.is_cut ? ", of which the first MiB is shown" : "");
-	show_instructions(instructions, nr_instructions, place->total, annotator->options, annotator->buffer);
-	if (nr_left)
-		buffer_printf(annotator->buffer, "%" PRIu32 " sampled addresses are at none of these instructions\n", nr_left);
-	return 0;
+	err = code_rows_end_text(annotator->rows);
+	if (!err)
+		err = annotation_instructions(instructions, nr_instructions, annotator->rows);
+	return err || !nr_left ? err : code_rows_add_text(annotator->rows, CODE_ROW_NOWHERE, nr_left, "");
 }
 
 static int by_address(const void *a, const void *b)
@@ -263,7 +274,7 @@ static int by_address(const void *a, const void *b)
 	return (inside(left) > inside(right)) - (inside(left) < inside(right));
 }
 
-static int show_code(struct annotator *annotator, const struct annotated_place *place, const struct annotated_address *sampled, uint32_t nr,
+static int add_code(struct annotator *annotator, const struct annotated_place *place, const struct annotated_address *sampled, uint32_t nr,
 		     struct diag *diag)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
@@ -281,49 +292,121 @@ static int show_code(struct annotator *annotator, const struct annotated_place *
 	memcpy(addresses, sampled, nr * sizeof(*addresses));
 	link_addresses(elf, addresses, nr);
 	qsort(addresses, nr, sizeof(*addresses), by_address);
-	for (uint32_t i = 0; !err && i < nr; i += nr_here)
-		err = show_stretch(annotator, elf, place, &addresses[i], nr - i, &nr_here, diag);
+	for (uint32_t i = 0; !err && i < nr; i += nr_here) {
+		if (annotator->is_page && clock_ns() > annotator->give_up_ns)
+			return diag_errno(diag, ETIME, "reading it all took too long");
+		err = add_stretch(annotator, elf, place, &addresses[i], nr - i, &nr_here, diag);
+	}
 	return err;
 }
 
-static int show_one(struct annotator *annotator, uint32_t number)
+/* Reads the source and the code of a place. */
+static int add_place(struct annotator *annotator, uint32_t number)
 {
 	const struct annotation *annotation = annotator->annotation;
 	uint32_t from = 0, to;
 	struct diag diag = { 0 };
-	int err;
+	int err = add_lines(annotator, number);
 
-	show_place(annotation, number, annotator->options, annotator->buffer);
-	err = show_lines(annotator, number);
 	if (err)
 		return err;
 	while (from < annotation->nr_addresses && annotation->addresses[from].place < number)
 		from++;
 	for (to = from; to < annotation->nr_addresses && annotation->addresses[to].place == number; to++)
 		;
-	err = show_code(annotator, &annotation->places[number], annotation->addresses + from, to - from, &diag);
-	if (err == -ENOMEM)
+	err = add_code(annotator, &annotation->places[number], annotation->addresses + from, to - from, &diag);
+	if (!err || err == -ENOMEM)
 		return err;
-	if (err) {
-		buffer_text(annotator->buffer, "code: not shown: ");
-		plain_text(annotator->buffer, diag.err ? diag.text : strerror(-err), ';');
-		buffer_text(annotator->buffer, "\n");
-	}
-	return 0;
+	return code_rows_add_text(annotator->rows, CODE_ROW_NO_CODE, 0, diag.err ? diag.text : strerror(-err));
+}
+
+static int show_one(struct annotator *annotator, uint32_t number, const struct show_options *options, struct buffer *buffer)
+{
+	CLEANUP(code_rows_done) struct code_rows rows = { 0 };
+	int err;
+
+	annotator->rows = &rows;
+	show_place(annotator->annotation, number, options, buffer);
+	err = add_place(annotator, number);
+	if (!err)
+		show_code_rows(&rows, annotator->annotation->places[number].total, options, buffer);
+	return err;
 }
 
 int annotate_function(const struct profile *profile, const char *function, const struct show_options *options, struct diag *diag,
 		      struct buffer *buffer)
 {
 	CLEANUP(annotation_done) struct annotation annotation = { 0 };
-	CLEANUP(annotator_done) struct annotator annotator = { .annotation = &annotation, .options = options, .buffer = buffer };
+	CLEANUP(annotator_done) struct annotator annotator = { .annotation = &annotation, .near_lines = NEAR_LINES };
 	int err = annotation_make(profile, function, diag, &annotation);
 
 	for (uint32_t i = 0; !err && i < annotation.nr_places && i < MAX_PLACES; i++) {
 		buffer_text(buffer, i ? "\n" : "");
-		err = show_one(&annotator, i);
+		err = show_one(&annotator, i, options, buffer);
 	}
 	if (!err && annotation.nr_places > MAX_PLACES)
 		buffer_printf(buffer, "\n%" PRIu32 " more functions or files are not shown\n", annotation.nr_places - MAX_PLACES);
+	return err;
+}
+
+/* --- of a page ------------------------------------------------------------------------------------------------------------------------ */
+
+/* The place with the largest value of its own that is not taken yet; PROFILE_NONE: there is none. */
+static uint32_t next_place(const struct annotation *annotation, const bool *is_taken)
+{
+	uint32_t best = PROFILE_NONE;
+
+	for (uint32_t i = 0; i < annotation->nr_places; i++) {
+		if (!is_taken[i] && annotation->places[i].self > 0 && annotation_has_code(annotation->places[i].kind) &&
+		    (best == PROFILE_NONE || annotation->places[i].self > annotation->places[best].self))
+			best = i;
+	}
+	return best;
+}
+
+static int leave_out(struct annotator *annotator, const char *why)
+{
+	int err = code_rows_add_text(annotator->rows, CODE_ROW_NO_SOURCE, 0, why);
+
+	return err ? err : code_rows_add_text(annotator->rows, CODE_ROW_NO_CODE, 0, why);
+}
+
+static int add_within_bounds(struct annotator *annotator, uint32_t place, size_t nr_bytes)
+{
+	if (nr_bytes > MAX_PAGE_BYTES)
+		return leave_out(annotator, "the hotter functions have filled its room in the page");
+	if (clock_ns() > annotator->give_up_ns)
+		return leave_out(annotator, "reading that of hotter functions took too long");
+	return add_place(annotator, place);
+}
+
+int annotate_hottest(const struct profile *profile, uint32_t near_lines, struct diag *diag, struct annotated_code *code)
+{
+	CLEANUP(annotation_done) struct annotation annotation = { 0 };
+	CLEANUP(annotator_done)
+	struct annotator annotator = {
+		.annotation = &annotation, .near_lines = near_lines, .is_page = true, .give_up_ns = clock_ns() + MAX_PAGE_NS
+	};
+	CLEANUP(freep) bool *is_taken = NULL;
+	size_t nr_bytes = 0;
+	int err = annotation_make_hottest(profile, diag, &annotation);
+
+	if (err)
+		return err;
+	is_taken = calloc((size_t)annotation.nr_places + 1, sizeof(*is_taken));
+	if (!is_taken)
+		return -ENOMEM;
+	while (!err && code->nr < ANNOTATED_FUNCTIONS_MAX) {
+		uint32_t place = next_place(&annotation, is_taken);
+
+		if (place == PROFILE_NONE)
+			break;
+		is_taken[place] = true;
+		code->list[code->nr].place = annotation.places[place];
+		annotator.rows = &code->list[code->nr++].rows;
+		err = add_within_bounds(&annotator, place, nr_bytes);
+		code_rows_cut(annotator.rows, MAX_PAGE_ROWS);
+		nr_bytes += code_rows_bytes(annotator.rows);
+	}
 	return err;
 }

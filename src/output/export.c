@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/formats.h"
+#include "output/annotate.h"
 #include "page/page_formats.h"
 #include "show/text_formats.h"
 
@@ -114,6 +115,18 @@ static bool needs_sum(enum export_format format)
 	return format != EXPORT_TEXT && format != EXPORT_FOLDED && format != EXPORT_JSON && format != EXPORT_JSONL;
 }
 
+/* The page with the source and instructions that options->source_lines asks for. */
+static int write_annotated_page(const struct profile *profile, const struct export_options *options, struct buffer *buffer,
+				struct diag *diag)
+{
+	CLEANUP(annotated_code_done) struct annotated_code code = { 0 };
+	struct export_options with_code = *options;
+	int err = annotate_hottest(profile, options->source_lines, diag, &code);
+
+	with_code.code = &code;
+	return err ? err : write_html(profile, &with_code, buffer);
+}
+
 int export_write(const struct profile *profile, enum export_format format, const struct export_options *options, struct buffer *buffer,
 		 struct diag *diag)
 {
@@ -127,7 +140,8 @@ int export_write(const struct profile *profile, enum export_format format, const
 		    diag, EINVAL,
 		    "'%.60s' is not a sum, and the %s format shows parts of one: choose another value, or text, folded, json or jsonl",
 		    profile_string_text(profile, types[shown].type), names[format]);
-	err = writers[format](profile, options, buffer);
+	err = format == EXPORT_HTML && options->source_lines ? write_annotated_page(profile, options, buffer, diag)
+							     : writers[format](profile, options, buffer);
 	if (!err)
 		err = buffer->err;
 	if (err == -EFBIG)

@@ -401,6 +401,7 @@ static int begin_writing(struct sonde_profile *profile, const char *path, const 
 					       .annotate = known.annotate,
 					       .offsets = known.offsets,
 					       .threads = known.threads,
+					       .source_lines = known.source_lines,
 					       .profile_id = known.profile_id };
 	return 0;
 }

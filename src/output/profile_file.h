@@ -7,7 +7,6 @@
 #include "base/diag.h"
 #include "model/profile.h"
 #include "show/diff.h"
-#include "show/show.h"
 
 struct sonde_profile {
 	struct profile *profile; /* NULL: nothing was read yet, or reading failed */
@@ -25,6 +24,3 @@ struct sonde_profile {
 void profile_file_forget(struct sonde_profile *profile);
 /* Selects the values of this type for showing. 0 or -EINVAL. */
 MUST_CHECK int profile_file_show_value(struct sonde_profile *profile, const char *type);
-/* Writes the source and instructions of a function (show.h), from files of this machine. 0, -ENOENT, -ENOMEM. */
-MUST_CHECK int annotate_function(const struct profile *profile, const char *function, const struct show_options *options, struct diag *diag,
-				 struct buffer *buffer);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/sized.h"
+#include "output/annotate.h"
 #include "output/profile_file.h"
 #include "show/focus.h"
 

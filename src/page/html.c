@@ -13,7 +13,7 @@ int write_html(const struct profile *profile, const struct export_options *optio
 	if (err)
 		return err;
 	buffer_append(buffer, page_before_data, page_before_data_size);
-	err = view_write(&view, profile, &json);
+	err = view_write(&view, profile, options->code, &json);
 	if (err)
 		return err;
 	buffer_append(buffer, page_after_data, page_after_data_size);

@@ -33,25 +33,43 @@ static uint32_t add_thread(struct builder *builder, const struct profile_sample 
 	return builder->view.nr_threads++;
 }
 
+static bool ends_alike(const struct view_sample *one, const struct view_sample *other)
+{
+	return one->node == other->node && one->thread == other->thread && one->labels == other->labels;
+}
+
+/* Returns the sample without a time that ends in the same node, or NULL. */
+static struct view_sample *find_sample(struct builder *builder, const struct view_sample *sample, uint64_t hash)
+{
+	uint32_t cursor = 0, *found;
+
+	while ((found = u64_map_each(&builder->sample_index, hash, &cursor))) {
+		if (ends_alike(&builder->view.samples[*found], sample))
+			return &builder->view.samples[*found];
+	}
+	return NULL;
+}
+
 static int add_sample(struct builder *builder, uint32_t number)
 {
 	const struct profile_sample *from = profile_sample_at(builder->profile, number);
-	struct view_sample sample = { .node = builder->view.tree.leaves[number], .cpu = from->cpu, .time_ns = from->time_ns };
-	uint64_t key;
-	uint32_t *found;
+	struct view_sample sample = { .node = builder->view.tree.leaves[number], .cpu = from->cpu, .labels = from->labels,
+				      .time_ns = from->time_ns };
+	struct view_sample *found;
+	uint64_t hash;
 
 	sample.thread = add_thread(builder, from, builder->processes[number]);
 	if (sample.thread == PROFILE_NONE)
 		return -ENOMEM;
 	memcpy(sample.values, from->values, sizeof(sample.values));
-	key = (uint64_t)sample.node << 32 | sample.thread;
-	found = sample.time_ns ? NULL : u64_map_find(&builder->sample_index, key);
+	hash = hash_bytes((uint32_t[]){ sample.node, sample.thread, sample.labels }, 3 * sizeof(uint32_t), 0);
+	found = sample.time_ns ? NULL : find_sample(builder, &sample, hash);
 	if (found) {
 		for (int i = 0; i < PROFILE_MAX_VALUES; i++)
-			builder->view.samples[*found].values[i] = number_sum(builder->view.samples[*found].values[i], sample.values[i]);
+			found->values[i] = number_sum(found->values[i], sample.values[i]);
 		return 0;
 	}
-	if (!sample.time_ns && u64_map_add(&builder->sample_index, key, builder->view.nr_samples))
+	if (!sample.time_ns && u64_map_add(&builder->sample_index, hash, builder->view.nr_samples))
 		return -ENOMEM;
 	builder->view.samples[builder->view.nr_samples++] = sample;
 	return 0;
@@ -65,7 +83,9 @@ static int by_time(const void *a, const void *b)
 		return one->time_ns < other->time_ns ? -1 : 1;
 	if (one->node != other->node)
 		return one->node < other->node ? -1 : 1;
-	return one->thread < other->thread ? -1 : one->thread > other->thread;
+	if (one->thread != other->thread)
+		return one->thread < other->thread ? -1 : 1;
+	return one->labels < other->labels ? -1 : one->labels > other->labels;
 }
 
 static void builder_done(struct builder *builder)

@@ -7,6 +7,8 @@
 #include "base/cleanup.h"
 #include "formats/account_json.h"
 #include "frames/mark_kind.h"
+#include "page/code_json.h"
+#include "page/labels_json.h"
 #include "page/view.h"
 #include "show/histogram_text.h"
 
@@ -240,10 +242,10 @@ static void writer_done(struct writer *writer)
 	free(writer->numbers);
 }
 
-int view_write(const struct view *view, const struct profile *profile, struct json *json)
+int view_write(const struct view *view, const struct profile *profile, const struct annotated_code *code, struct json *json)
 {
 	CLEANUP(writer_done) struct writer writer = { .json = json, .profile = profile, .view = view };
-	int err = 0;
+	int err;
 
 	writer.numbers = calloc(profile_nr_strings(profile), sizeof(*writer.numbers));
 	if (!writer.numbers)
@@ -260,8 +262,11 @@ int view_write(const struct view *view, const struct profile *profile, struct js
 	write_nodes(&writer);
 	write_threads(&writer);
 	write_samples(&writer);
-	if (profile_nr_histograms(profile))
+	err = write_labels(json, view, profile);
+	if (!err && profile_nr_histograms(profile))
 		err = write_histograms(&writer);
+	if (code)
+		write_code(json, &view->tree, profile, code);
 	json_close(json, '}');
 	return err;
 }

@@ -216,7 +216,52 @@ static int sort(struct annotator *annotator, struct annotation *annotation)
 	return 0;
 }
 
-int annotation_make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation)
+/* By row: can there be source or code of it? The kernel's code is in no file, and most kernels' lines are not known. */
+static bool *rows_with_code(const struct profile *profile, const struct functions *functions)
+{
+	bool *has_code = calloc((size_t)functions->nr + 1, sizeof(*has_code));
+
+	for (uint32_t i = 0; has_code && i < profile_nr_locations(profile); i++) {
+		const struct profile_location *location = profile_location_at(profile, i);
+
+		if (annotation_has_code(location->kind) && (location->kind != FRAME_KERNEL || location->line))
+			has_code[functions->of_location[i]] = true;
+	}
+	return has_code;
+}
+
+/* The functions of the rows that took most by themselves. */
+static int find_hottest(struct annotator *annotator)
+{
+	const struct profile *profile = annotator->profile;
+	CLEANUP(functions_done) struct functions functions = { 0 };
+	CLEANUP(freep) const struct function_row **sorted = NULL;
+	CLEANUP(freep) bool *has_code = NULL;
+	uint32_t nr = 0;
+	int err = functions_tally(profile, profile_shown_value(profile), &functions);
+
+	if (err)
+		return err;
+	sorted = functions_sorted(&functions, false);
+	has_code = rows_with_code(profile, &functions);
+	annotator->is_wanted = calloc((size_t)profile_nr_functions(profile) + 1, sizeof(*annotator->is_wanted));
+	if (!sorted || !has_code || !annotator->is_wanted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < functions.nr; i++) {
+		bool *is_hot = &has_code[sorted[i] - functions.rows];
+
+		*is_hot = *is_hot && sorted[i]->self > 0 && nr < ANNOTATED_FUNCTIONS_MAX;
+		nr += *is_hot;
+	}
+	for (uint32_t i = 0; i < profile_nr_locations(profile); i++) {
+		if (has_code[functions.of_location[i]])
+			annotator->is_wanted[profile_location_at(profile, i)->function] = true;
+	}
+	return 0;
+}
+
+/* `function` NULL: the hottest. */
+static int make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation)
 {
 	CLEANUP(annotator_done)
 	struct annotator annotator = {
@@ -231,7 +276,7 @@ int annotation_make(const struct profile *profile, const char *function, struct 
 		      : diag_errno(diag, EINVAL, "the value is not a sum, so lines have no shares of it (--value names another)");
 
 	if (!err)
-		err = find_wanted(&annotator, function, diag);
+		err = function ? find_wanted(&annotator, function, diag) : find_hottest(&annotator);
 	if (!err)
 		err = count_samples(&annotator);
 	if (err)
@@ -248,6 +293,16 @@ int annotation_make(const struct profile *profile, const char *function, struct 
 	*ret_annotation = annotation;
 	annotation = (struct annotation){ 0 };
 	return 0;
+}
+
+int annotation_make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation)
+{
+	return make(profile, function, diag, ret_annotation);
+}
+
+int annotation_make_hottest(const struct profile *profile, struct diag *diag, struct annotation *ret_annotation)
+{
+	return make(profile, NULL, diag, ret_annotation);
 }
 
 void annotation_done(struct annotation *annotation)

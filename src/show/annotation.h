@@ -3,7 +3,10 @@
  * or, if interpreted, path and first line. Programs that share a function have it at other addresses. */
 #pragma once
 #include "base/diag.h"
+#include "show/code_rows.h"
 #include "show/show.h"
+
+#define ANNOTATED_FUNCTIONS_MAX 20 /* in a page */
 
 enum address_class {
 	ADDRESS_LEAF,  /* address of the interrupted instruction */
@@ -44,16 +47,23 @@ struct annotation {
 	int64_t all;
 };
 
+/* Is a frame of this kind (enum frame_kind) a function with code, and no mark? */
+static inline bool annotation_has_code(uint32_t kind)
+{
+	return kind == FRAME_NATIVE || kind == FRAME_KERNEL || frame_is_interpreted(kind);
+}
+
 /* Annotates the functions with that name (as shown or as linked) or, if there are none, those whose name contains it. 0; -ENOENT: none
  * (diag); -ENOMEM. */
 MUST_CHECK int annotation_make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation);
+/* Annotates the functions with the largest values of their own, and others of the same names. 0; -EINVAL; -ENOMEM. */
+MUST_CHECK int annotation_make_hottest(const struct profile *profile, struct diag *diag, struct annotation *ret_annotation);
 void annotation_done(struct annotation *annotation);
 
-/* Write a place's heading, source lines and instructions. Shares are of the function's total. */
-void show_place(const struct annotation *annotation, uint32_t place, const struct show_options *options, struct buffer *buffer);
-/* Writes a source file's text near the lines with samples, with the shares of lines[0..nr). `text` may contain anything. */
-void show_source(const struct annotation *annotation, const struct annotated_line *lines, uint32_t nr, const char *text, size_t size,
-		 const struct show_options *options, struct buffer *buffer);
+/* Adds a source file's text near the lines with samples, which are lines[0..nr). `text` may contain anything; NULL:
+ * the file is not here. 0 or -ENOMEM. */
+MUST_CHECK int annotation_source(const struct annotated_line *lines, uint32_t nr, const char *text, size_t size, uint32_t near_lines,
+				 struct code_rows *rows);
 
 struct shown_instruction {
 	uint64_t elf_vaddr;
@@ -65,5 +75,18 @@ struct shown_instruction {
  * instruction, a return address at the call before it. Returns how many addresses have no instruction. */
 uint32_t annotation_give(const struct annotated_address *addresses, uint32_t nr, struct shown_instruction *instructions,
 			 uint32_t nr_instructions);
-void show_instructions(const struct shown_instruction *instructions, uint32_t nr, int64_t total, const struct show_options *options,
-		       struct buffer *buffer);
+MUST_CHECK int annotation_instructions(const struct shown_instruction *instructions, uint32_t nr, struct code_rows *rows); /* 0, -ENOMEM */
+
+/* Write a place's heading, and its source and instructions. Shares are of the function's total. */
+void show_place(const struct annotation *annotation, uint32_t place, const struct show_options *options, struct buffer *buffer);
+void show_code_rows(const struct code_rows *rows, int64_t total, const struct show_options *options, struct buffer *buffer);
+
+/* What a page has of the hottest functions, in the order of their own values. */
+struct annotated_code {
+	uint32_t nr;
+	struct {
+		struct annotated_place place;
+		struct code_rows rows;
+	} list[ANNOTATED_FUNCTIONS_MAX];
+};
+void annotated_code_done(struct annotated_code *code);

@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -21,7 +19,7 @@ void source_lines_done(struct source_lines *lines)
 	buffer_done(&lines->text);
 }
 
-static bool may_be_shown(const struct stat *st)
+bool source_may_be_shown(const struct stat *st)
 {
 	return st->st_mode & S_IROTH || (getuid() && st->st_uid == getuid());
 }
@@ -35,7 +33,7 @@ static const char *read_file(struct source_lines *lines, const char *path)
 
 	if (fd < 0)
 		return fd == -ENOENT ? "" : fd == -ENOEXEC ? "it is no regular file" : strerror(-fd);
-	if (!may_be_shown(&st))
+	if (!source_may_be_shown(&st))
 		return "it is not for everybody to read";
 	if (st.st_size > MAX_SOURCE_BYTES)
 		return "it is larger than any source";

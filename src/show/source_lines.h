@@ -2,7 +2,9 @@
 /* source_lines: the lines of a source file around one of them. The path comes from debug information, which may be a stranger's: only
  * regular files that anybody may read are shown, or those of the user who asks, unless that is root. One thread. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/buffer.h"
 
@@ -15,6 +17,9 @@ struct source_lines {
 
 /* Writes one line of a source, with blanks for its tabs, so that lines stay below each other. `from` may contain anything. */
 void source_line_text(const char *from, size_t size, struct buffer *buffer);
+
+/* Who may read it? See above. */
+bool source_may_be_shown(const struct stat *st);
 
 /* Starts with zeros. */
 void source_lines_done(struct source_lines *lines);

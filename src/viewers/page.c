@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads the profile back that sonde's own page holds (page/view_json.c): a tree of calls below boxes for all, processes and threads. The
- * lines of nodes and the histograms, which are text there, are not read. */
+ * lines of nodes, the histograms, which are text there, and source are not read. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "importer/call_tree.h"
 #include "importer/json_column.h"
 #include "importer/reading.h"
+#include "viewers/page_labels.h"
 #include "viewers/viewers.h"
 
 #define FORMAT	     "sonde page"
@@ -35,6 +36,7 @@ struct page {
 	struct reading in;
 	struct json_column columns[NR_COLUMNS], values[PROFILE_MAX_VALUES];
 	struct json_column kinds, strings; /* enum frame_kind or NO_KIND; strings of the profile */
+	struct page_labels labels;
 	struct call_tree tree;
 	struct profile_value_type types[PROFILE_MAX_VALUES];
 	uint32_t nr_types, nr_values;
@@ -50,6 +52,7 @@ static void page_done(struct page *page)
 		json_column_done(&page->values[i]);
 	json_column_done(&page->kinds);
 	json_column_done(&page->strings);
+	page_labels_done(&page->labels);
 	call_tree_done(&page->tree);
 }
 
@@ -168,6 +171,8 @@ static int read_key(struct page *page)
 		return read_kinds(page);
 	if (reading_is_key(in, "strings"))
 		return read_strings(page);
+	if (reading_is_key(in, "labels"))
+		return page_labels_read(&page->labels, in);
 	if (reading_is_key(in, "value_types"))
 		read_types(page);
 	else if (reading_is_key(in, "shown"))
@@ -246,6 +251,7 @@ static int add_sample(struct page *page, uint32_t row, uint64_t time_ns)
 		sample.values[i] = value == NO_CELL ? 0 : value;
 	}
 	err = call_tree_stack(page->in.importer, &page->tree, (uint32_t)node, &sample);
+	page_labels_add(&page->labels, page->in.importer, row, &sample); /* the call before forgets labels */
 	return err ? err : import_end_sample(page->in.importer, &sample);
 }
 

@@ -2,7 +2,7 @@
 // Every control, with the mouse and with keys. viewer_does.mjs SMALL.html TIMED.html DIFF.html WAITS.html WALL.html, which are make_profile's.
 import { strict as assert } from 'node:assert';
 import { pathToFileURL } from 'node:url';
-import { all, browser, check, click, colour, open, pages, place, selected, settled, tab, text, zoomed } from './viewer_tab.mjs';
+import { all, browser, check, click, colour, load, open, pages, place, selected, settled, tab, text, zoomed } from './viewer_tab.mjs';
 
 const [small, timed, diff, waits, wall] = pages;
 const press = async (...keys) => {
@@ -190,7 +190,7 @@ await all(async () => {
 		await tab.waitForFunction(() => location.hash.includes('q=main') && location.hash.includes('v=table'));
 		const url = tab.url(), other = await browser.newPage();
 
-		await other.goto(url);
+		await load(url, other);
 		await other.waitForFunction(() => viewer.tree.total[0] === 118);
 		assert.equal(await other.inputValue('#search'), 'main');
 		assert.ok(await other.isVisible('#view-table'));
@@ -210,12 +210,10 @@ await all(async () => {
 	await check('a forged hash does no harm', async () => {
 		for (const hash of ['c=focus-frame-99999999.__proto__-frame-1.hide-kind--1.focus-module-NaN', 'graph=99999999_5_-1_1e99', 'off=0-99999999999&k=4.77', 't=5-1-2', 'v=constructor&w=77&f=1e9&by=__proto__',
 			'q=' + '('.repeat(500) + '&p=1', 'graph=%00&sandwich=<script>', 'v=sandwich&callers=7_7&f=-3']) {
-			await tab.goto('about:blank');
-			await tab.goto(`${pathToFileURL(small).href}#${hash}`);
+			await load(`${pathToFileURL(small).href}#${hash}`);
 			await tab.waitForFunction(() => viewer.tree && viewer.tree.nr > 5);
 			await settled();
 		}
-		await tab.goto('about:blank');
 		await open(small);
 	});
 	await check('on a wide window the table is beside the graph, and leads to it', async () => {
@@ -316,8 +314,8 @@ await all(async () => {
 	});
 	await check('keys and clicks in any order do no harm, also where there is nothing, and the hash opens alike', async () => {
 		const keys = ['f', 'h', 'm', 'd', 'u', 'v', 'i', 's', 'n', 'N', 'Enter', 'Backspace', 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', '1', '2', '3', '4', 'x',
-			'Escape', 'Home', '+', '-', 'Shift+ArrowRight', 'c', 'r'];
-		const state = () => tab.evaluate(() => [viewer.view, viewer.tree.total[0], viewer.graph.tree.nr, viewer.graph.painter.zoomed, viewer.graph.painter.selected, viewer.chips.length, viewer.isInverted].join());
+			'Escape', 'Home', '+', '-', 'Shift+ArrowRight', 'c', 'r', 'o'];
+		const state = () => tab.evaluate(() => [viewer.view, viewer.tree.total[0], viewer.graph.tree.nr, viewer.graph.painter.zoomed, viewer.graph.painter.selected, viewer.chips.length, viewer.isInverted, viewer.code.tab].join());
 		let seed = 7;
 		const draw = nr => (seed = (seed * 1103515245 + 12345) % 2147483648) % nr;
 
@@ -345,11 +343,9 @@ await all(async () => {
 			await tab.waitForFunction(() => !viewer.state.later && !viewer.state.isNoted); // it is written
 			const before = await state(), url = tab.url();
 
-			await tab.goto('about:blank');
-			await tab.goto(url);
+			await load(url);
 			await settled();
 			assert.equal(await state(), before, url);
-			await tab.goto('about:blank');
 		}
 		await open(small);
 	});

@@ -2,7 +2,7 @@
 // What the page says and how it looks. viewer_shows.mjs SMALL.html EMPTY.html DIFF.html WAITS.html WALL.html, which are make_profile's.
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
-import { all, browser, check, click, colour, open, pages, place, settled, tab, text, totalsOf } from './viewer_tab.mjs';
+import { all, browser, check, click, colour, load, open, pages, place, settled, tab, text, totalsOf } from './viewer_tab.mjs';
 
 const [small, empty, diff, waits, wall] = pages;
 const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/;
@@ -160,7 +160,7 @@ await all(async () => {
 		const other = await browser.newPage();
 
 		await other.route('**/*', route => route.fulfill({ contentType: 'text/html', body: page }));
-		await other.goto('http://injected.test/');
+		await load('http://injected.test/', other);
 		assert.equal(await other.evaluate(() => window.ran), undefined);
 		assert.equal(await other.textContent('h1'), 'made-up: cpu-clock at 49 Hz'); // ours does
 		await other.close();

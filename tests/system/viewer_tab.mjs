@@ -57,9 +57,16 @@ export async function all(checks) {
 export const settled = () => tab.waitForFunction(() => viewer.graphs.every(({ painter }) => !painter.pending &&
 	(!painter.scroller.clientHeight || !painter.tree || painter.height === painter.scroller.clientHeight)));
 
+// Loads a page anew. Its scripts are unpacked first, which takes a moment.
+export async function load(url, where = tab) {
+	await where.goto('about:blank');
+	await where.goto(url);
+	await where.waitForFunction(() => typeof viewer !== 'undefined' && viewer.tree);
+}
+
 export async function open(file, scheme = 'light') {
 	await tab.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
-	await tab.goto(pathToFileURL(file).href);
+	await load(pathToFileURL(file).href);
 	await settled();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files of viewers: sonde's own are read back with the same stacks and totals, and those of others as their makers describe them. */
 #include "import_ways.h"
+#include "show/show.h"
+#include "viewers/viewers.h"
 
 /* What a profile of one value per stack says: folded stacks, in any order. */
 static void check_folded(const struct profile *profile, const char *want)
@@ -86,6 +88,70 @@ static void test_own_files(void **state)
 	check_waits(EXPORT_JSONL, 0, 1);
 	check_waits(EXPORT_SPEEDSCOPE, 0, 1);
 	check_waits(EXPORT_FIREFOX, PROFILE_NONE, 0);
+}
+
+/* The page has the labels of samples: text and numbers, of some samples alone. */
+static void test_labels_of_a_page(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_threads_profile();
+	CLEANUP(buffer_done) struct buffer one = BUFFER_INIT(1 << 20), other = BUFFER_INIT(1 << 20);
+	struct buffer written = write_as(profile, EXPORT_HTML);
+	CLEANUP(profile_freep) struct profile *again = read_back(&written);
+
+	assert_int_equal(show_table(profile, SHOW_BY_LABEL, &(struct show_options){ 0 }, &one), 0);
+	assert_int_equal(show_table(again, SHOW_BY_LABEL, &(struct show_options){ 0 }, &other), 0);
+	assert_non_null(strstr(one.data, "request=11 bytes"));
+	assert_string_equal(one.data, other.data);
+	buffer_done(&written);
+	check_refused("<html>" PAGE_DATA_BEGINS ",\"version\":1,\"labels\":{\"labels\":[[\"key\"]]}}", "a label is a key and a text");
+}
+
+/* Samples without a time that end in the same place are one only if they have the same labels. */
+static void test_labels_keep_samples_apart(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	struct profile_function function = { .name = profile_string(profile, "f"), .system_name = profile_string(profile, "f") };
+	struct profile_location location = { .mapping = PROFILE_NONE,
+					     .function = profile_function(profile, &function),
+					     .kind = FRAME_NATIVE };
+	uint32_t frame = profile_location(profile, &location);
+
+	for (int64_t i = 0; i < 4; i++) {
+		struct profile_label label = { .key = profile_string(profile, "k"), .number = i % 2, .is_number = 1 };
+		struct profile_sample sample = { .user_stack = profile_stack(profile, &frame, 1),
+						 .kernel_stack = PROFILE_NONE,
+						 .cpu = (uint32_t)i, /* of which the page knows nothing without times */
+						 .comm = function.name,
+						 .labels = profile_labels(profile, &label, 1),
+						 .values = { 1 << i } };
+
+		assert_int_equal(profile_add(profile, &sample), 0);
+	}
+	struct buffer written = write_as(profile, EXPORT_HTML);
+	CLEANUP(profile_freep) struct profile *again = read_back(&written);
+
+	assert_int_equal(profile_nr_samples(again), 2);
+	assert_int_equal(profile_sample_at(again, 0)->values[0], 1 + 4);
+	assert_int_equal(profile_sample_at(again, 1)->values[0], 2 + 8);
+	buffer_done(&written);
+}
+
+/* Numbers that lead nowhere: the samples have no such label. */
+static void test_forged_labels_of_a_page(void **state)
+{
+	static const char page[] = "<html>" PAGE_DATA_BEGINS
+	    ",\"version\":1,\"shown\":0,\"value_types\":[[\"samples\",\"count\"]],\"kinds\":[\"native\"],\"strings\":[\"f\"],"
+	    "\"frames\":{\"name\":[0],\"path\":[0],\"kind\":[0],\"file\":[0],\"line\":[0]},\"nodes\":{\"up\":[0],"
+	    "\"frame\":[0],\"lines\":[]},"
+	    "\"threads\":{\"comm\":[0],\"tgid\":[1],\"tid\":[1]},\"samples\":{\"node\":[0,0,0],\"thread\":[0,0,0],\"values\":[[1,2,4]],"
+	    "\"untimed\":3},\"labels\":{\"labels\":[[\"a\",\"b\"]],\"sets\":[[],[0,7,-1]],\"of_sample\":[1,99,-3]}}";
+	struct buffer text = { .data = (char *)page, .size = sizeof(page) - 1 };
+	CLEANUP(profile_freep) struct profile *profile = read_back(&text);
+	CLEANUP(buffer_done) struct buffer table = BUFFER_INIT(1 << 20);
+
+	assert_int_equal(show_table(profile, SHOW_BY_LABEL, &(struct show_options){ 0 }, &table), 0);
+	assert_non_null(strstr(table.data, "a=b"));
+	assert_non_null(strstr(table.data, "85.71 %")); /* [no label] */
 }
 
 /* Lines lose nothing but histograms, and the line where a function begins. */
@@ -206,6 +272,8 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_labels_of_a_page),     cmocka_unit_test(test_forged_labels_of_a_page),
+		cmocka_unit_test(test_labels_keep_samples_apart),
 		cmocka_unit_test(test_own_files),	     cmocka_unit_test(test_lines_settle),
 		cmocka_unit_test(test_speedscope_of_others), cmocka_unit_test(test_cpuprofile_of_others),
 		cmocka_unit_test(test_cpuprofile_times),     cmocka_unit_test(test_firefox_of_others),

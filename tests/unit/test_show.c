@@ -425,6 +425,7 @@ static void test_source(void **state)
 	CLEANUP(profile_freep) struct profile *profile = ten();
 	CLEANUP(annotation_done) struct annotation annotation = { 0 };
 	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+	CLEANUP(code_rows_done) struct code_rows rows = { 0 };
 	static const char text[] = "1\n2\n3\n4\n5\n\tsix\033\n7\n8\n9\n10\n11";
 	const struct annotated_line lines[] = { { .line = 6, .self = 2, .total = 4 }, { .line = 4000000000u, .total = 1 } };
 
@@ -432,13 +433,76 @@ static void test_source(void **state)
 	assert_int_equal(annotation.nr_places, 1);
 	assert_int_equal(annotation.places[0].total, 7);
 	annotation.places[0].total = 8;
-	show_source(&annotation, lines, 2, text, sizeof(text) - 1, &plain, &buffer);
+	assert_int_equal(annotation_source(lines, 2, text, sizeof(text) - 1, 3, &rows), 0);
+	show_code_rows(&rows, annotation.places[0].total, &plain, &buffer);
 	assert_null(strstr(buffer.data, " 2  2"));
 	assert_non_null(strstr(buffer.data, "      3  3\n"));
 	assert_non_null(strstr(buffer.data, "   25.00 %   50.00 %      6          six?\n"));
 	assert_non_null(strstr(buffer.data, "      9  9\n"));
 	assert_null(strstr(buffer.data, "10  10"));
 	assert_non_null(strstr(buffer.data, "4000000000  [the file has no such line]\n"));
+}
+
+static struct code_row *add_row(struct code_rows *rows, enum code_row_kind kind, uint64_t number, int64_t self)
+{
+	assert_int_equal(code_rows_add_text(rows, kind, number, kind == CODE_ROW_LINE ? "line" : "code"), 0);
+	rows->list[rows->nr - 1].self = self;
+	return &rows->list[rows->nr - 1];
+}
+
+/* A page keeps what is around the hottest row of the source and of the instructions, and sums up the rest. */
+static void test_rows_are_cut(void **state)
+{
+	CLEANUP(code_rows_done) struct code_rows rows = { 0 };
+	size_t nr_bytes;
+
+	add_row(&rows, CODE_ROW_FILE, 0, 0);
+	for (uint32_t i = 1; i <= 50; i++)
+		add_row(&rows, CODE_ROW_LINE, i, i == 30 ? 100 : 1);
+	add_row(&rows, CODE_ROW_CODE, 0, 0);
+	add_row(&rows, CODE_ROW_INSTRUCTION, 0x10, 7);
+	add_row(&rows, CODE_ROW_INSTRUCTION_GAP, 5, 0);
+	nr_bytes = code_rows_bytes(&rows);
+	code_rows_cut(&rows, 60); /* that is room for all */
+	assert_int_equal(rows.nr, 54);
+	assert_int_equal(code_rows_bytes(&rows), nr_bytes);
+	code_rows_cut(&rows, 10);
+	assert_int_equal(rows.nr, 1 + 1 + 10 + 1 + 3);
+	assert_int_equal(rows.list[0].kind, CODE_ROW_FILE);
+	assert_int_equal(rows.list[1].kind, CODE_ROW_LINE_GAP);
+	assert_int_equal(rows.list[1].number, 24);
+	assert_int_equal(rows.list[1].self, 24);
+	assert_string_equal(code_row_text(&rows, 1), "");
+	assert_int_equal(rows.list[2].number, 25);
+	assert_int_equal(rows.list[7].self, 100);
+	assert_int_equal(rows.list[12].kind, CODE_ROW_LINE_GAP);
+	assert_int_equal(rows.list[12].number, 16);
+	assert_int_equal(rows.list[13].kind, CODE_ROW_CODE);
+	assert_int_equal(rows.list[14].number, 0x10);
+	assert_string_equal(code_row_text(&rows, 14), "code");
+	code_rows_cut(&rows, 1); /* a gap in what is summed up counts its rows */
+	assert_int_equal(rows.list[1].number, 29);
+	assert_int_equal(rows.list[2].self, 100);
+	assert_int_equal(rows.list[3].number, 20);
+	assert_int_equal(rows.list[rows.nr - 1].number, 5);
+	rows.nr = 0;
+	code_rows_cut(&rows, 1);
+	assert_int_equal(rows.nr, 0);
+}
+
+/* The page's functions are those with the largest values of their own, not marks. */
+static void test_hottest(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = ten();
+	CLEANUP(annotation_done) struct annotation annotation = { 0 };
+
+	assert_int_equal(annotation_make_hottest(profile, NULL, &annotation), 0);
+	assert_true(annotation.nr_places > 0);
+	for (uint32_t i = 0; i < annotation.nr_places; i++) {
+		assert_true(annotation_has_code(annotation.places[i].kind));
+		assert_true(annotation.places[i].self > 0);
+		assert_int_not_equal(annotation.places[i].kind, FRAME_KERNEL); /* without lines */
+	}
 }
 
 extern const char __executable_start; /* defined by the linker: where the file's first byte is mapped */
@@ -510,7 +574,7 @@ int main(void)
 		cmocka_unit_test(test_diff_of_interpreted),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_instructions_have_their_own),
-		cmocka_unit_test(test_source),
+		cmocka_unit_test(test_source), cmocka_unit_test(test_rows_are_cut), cmocka_unit_test(test_hottest),
 		cmocka_unit_test(test_listing),
 	};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be done to the stacks: each chip is a change of the tree's nodes that can be taken away again. chip: { does, by, of }: `of` is a
-// frame or, by kind, a kind; by module all frames of that frame's file are meant.
+// frame or, by kind, a kind; by module all frames of that frame's file are meant. By label it is a label: such a chip chooses samples.
 'use strict';
 
 const MAX_INVERTED = 3e6; // nodes
@@ -13,7 +13,7 @@ function framesOf(profile, { by, of }) {
 }
 
 function nameOfChip(profile, { by, of }) {
-	return by === 'kind' ? kindOf(profile.kinds[of]).label : by === 'module' ? baseName(profile.framePath[of]) : profile.frameName[of];
+	return by === 'label' ? profile.labels[of] : by === 'kind' ? kindOf(profile.kinds[of]).label : by === 'module' ? baseName(profile.framePath[of]) : profile.frameName[of];
 }
 
 // 1 for each node at or under one of these frames.

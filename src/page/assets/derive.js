@@ -67,7 +67,7 @@ function callTree(profile, choice, isIdleOpen) {
 
 	if (choice.hidden.some(Boolean))
 		nodes = mergeFrames(profile, nodes, profile.frameKind.map(kind => choice.hidden[kind] ? 1 : 0));
-	for (const chip of choice.chips)
+	for (const chip of choice.chips.filter(({ by }) => by !== 'label')) // those of labels choose samples
 		nodes = CHIPS[chip.does].apply(profile, nodes, framesOf(profile, chip));
 	return new Tree(profile, nodes, profile.idle && !isIdleOpen ? profile.frame[profile.idle] : -1);
 }

@@ -11,17 +11,19 @@ class Filters {
 		$('process-find').addEventListener('input', () => this.list());
 		$('process-all').addEventListener('click', () => this.setAll(true));
 		$('process-none').addEventListener('click', () => this.setAll(false));
-		$('processes').addEventListener('keydown', event => {
-			if (event.key !== 'Escape' || !$('processes').open)
-				return;
-			$('processes').open = false;
-			$('processes').querySelector('summary').focus();
-			event.stopPropagation();
-		});
-		document.addEventListener('pointerdown', event => {
-			if (!$('processes').contains(event.target))
-				$('processes').open = false;
-		});
+		for (const menu of document.querySelectorAll('.menu')) {
+			menu.addEventListener('keydown', event => {
+				if (event.key !== 'Escape' || !menu.open)
+					return;
+				menu.open = false;
+				menu.querySelector('summary').focus();
+				event.stopPropagation();
+			});
+			document.addEventListener('pointerdown', event => {
+				if (!menu.contains(event.target))
+					menu.open = false;
+			});
+		}
 	}
 
 	setProfile(profile, value) {

@@ -23,6 +23,8 @@ class Viewer {
 		this.calls = new CallTree($('calls'), { choose: ({ node }) => this.showNode(node), sandwich: frame => this.sandwich(frame) });
 		this.timeline = new Timeline($('timeline'), { range: () => this.changed('range'), tip: (lines, event) => this.showTip(lines, event) });
 		this.filters = new Filters({ changed: () => this.changed('filter', true) });
+		this.labels = new Labels({ chip: (does, of) => this.addChip({ does, by: 'label', of }) });
+		this.code = new Code({ changed: () => this.state.write('code', true), left: () => this.current().scroller.focus({ preventScroll: true }) });
 		this.search = new Search({ changed: () => {
 			this.mark();
 			this.state.write('search');
@@ -58,6 +60,8 @@ class Viewer {
 		this.colouring = 'kind';
 		this.filters.setProfile(profile, profile.shown);
 		this.timeline.setProfile(profile);
+		this.labels.setProfile(profile);
+		this.code.setProfile(profile);
 		const names = profile.valueTypes.map(({ type, unit }) => unit === 'count' || unit === 'nanoseconds' ? type : `${type} (${unit})`);
 
 		$('value').replaceChildren(...(profile.isDiff ? [...names, 'the larger'] : names).map((name, i) => new Option(name, i)));
@@ -97,6 +101,8 @@ class Viewer {
 			Object.assign(graph.painter, { isDiff: profile.isDiff, colouring: this.colouring });
 		this.graph.setTree(this.isInverted ? invertedTree(this.tree) : this.tree);
 		timeline.setChoice(choice);
+		if (profile.labels.length)
+			this.labels.setChoice(choice, Math.min(this.value, profile.values.length - 1));
 		filters.tell();
 		filters.fillLegend(this.themeName);
 		this.search.setTree(this.graph.tree, (...sums) => this.amount(...sums));
@@ -266,7 +272,7 @@ class Viewer {
 
 	// Shows what a hash says.
 	restore(params) {
-		const { profile, filters, timeline, search } = this, before = JSON.stringify([this.choice(), this.isInverted, this.isIdleOpen, this.colouring]);
+		const { profile, filters, timeline, search, code } = this, before = JSON.stringify([this.choice(), this.isInverted, this.isIdleOpen, this.colouring]);
 		const get = key => params.get(key) || '', off = new Set(numbersIn(get('off'), profile.threads.length)), hidden = new Set(numbersIn(get('k'), profile.kinds.length));
 		const range = get('t').split('-').map(Number);
 
@@ -278,6 +284,7 @@ class Viewer {
 		this.isInverted = get('i') === '1';
 		this.isIdleOpen = get('o') === '1';
 		this.colouring = Object.hasOwn(COLOURINGS, get('by')) ? get('by') : 'kind';
+		code.restore(get('s'));
 		this.frame = params.has('f') ? clamp(Math.floor(Number(get('f'))) || 0, 0, profile.nrFrames - 1) : -1;
 		if (this.graph.painter.icicle !== (params.has('d') ? get('d') === '1' : this.isPhone))
 			this.graph.painter.flip(!this.graph.painter.icicle);
@@ -348,6 +355,7 @@ class Viewer {
 			this.source(tree, node)].filter(Boolean).join('  ·  ') : 'Select a frame: click, or arrow keys and Enter. A right click shows what can be done. ? shows all keys.';
 		$('details-sandwich').disabled = $('details-menu').disabled = !isOne || !node;
 		$('reset').disabled = graph.isWhole();
+		this.code.show(isOne && node ? tree.frame[node] : this.view === 'sandwich' ? this.frame : -1);
 		this.state.write('');
 	}
 
@@ -468,6 +476,7 @@ class Viewer {
 			'/': () => $('search').select(), '?': () => $('help').showModal(), i: () => this.flip(), v: () => this.invert(), n: () => this.search.step(1),
 			N: () => this.search.step(-1), 1: () => this.tab('graph'), 2: () => this.tab('sandwich'), 3: () => this.tab('table'), 4: () => this.tab('calls'), c: () => this.copy(),
 			x: () => this.clear(), t: () => this.nextTheme(), a: () => $('more').click(), r: () => $('pattern').click(),
+			o: () => this.code.toggle(), l: () => this.labels.open(),
 		};
 
 		if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || inDialog)

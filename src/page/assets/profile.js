@@ -18,6 +18,8 @@ class Profile {
 		this.readNodes(data.nodes);
 		this.readThreads(data.threads, strings);
 		this.readSamples(data.samples);
+		this.readLabels(data.labels || { labels: [], sets: [], of_sample: [] });
+		this.code = data.code;
 		this.readSides();
 		this.foldIdle();
 	}
@@ -85,6 +87,21 @@ class Profile {
 		this.cpu = cpu; // + 1; only of samples with a time
 		this.time = Float64Array.from(after, us => time += us);
 		this.durationUs = time;
+	}
+
+	// labels: as texts. Each sample has one of the sets.
+	readLabels({ labels, sets, of_sample: ofSample }) {
+		this.labels = labels.map(([key, value, unit]) => plain(`${key}=${value}${unit ? ` ${unit}` : ''}`));
+		this.labelSets = sets;
+		this.sampleLabels = ofSample;
+	}
+
+	// By sample, whether the chips for labels leave it; null: all of them.
+	labelled(chips) {
+		const ofLabels = chips.filter(chip => chip.by === 'label');
+		const isLeft = this.labelSets.map(set => ofLabels.every(({ does, of }) => set.includes(of) === (does === 'focus')));
+
+		return ofLabels.length ? i => isLeft[this.sampleLabels[i]] : null;
 	}
 
 	// Of a difference: both sides are scaled to `whole`; all and samples are what they really had, samples 0: not known.
@@ -165,18 +182,34 @@ class Profile {
 				this[name] = Uint32Array.from([...this[name], 0, ...from.map(node => this[name][node])]);
 	}
 
-	// Each node's own sum of the chosen samples: by thread (null: all) and by time (from, to in µs; null: all). Samples without a time
-	// count in every range.
-	sums(value, { threads, range }) {
-		const self = new Float64Array(this.nr), values = this.values[value], { sampleNode, sampleThread, untimed, time } = this;
+	// Calls back for each chosen sample: by thread (null: all), by label, and by time (from, to in µs; null: all). Samples without a time
+	// are in every range.
+	chosen({ threads, range, chips }, each) {
+		const { sampleThread, untimed, time } = this, labelled = this.labelled(chips);
 
 		for (let i = 0; i < this.nrSamples; i++) {
 			const at = i < untimed || !range ? 0 : time[i - untimed];
 
-			if ((!threads || threads[sampleThread[i]]) && (i < untimed || !range || (at >= range[0] && at < range[1])))
-				self[sampleNode[i]] += values[i];
+			if ((!threads || threads[sampleThread[i]]) && (!labelled || labelled(i)) && (i < untimed || !range || (at >= range[0] && at < range[1])))
+				each(i);
 		}
+	}
+
+	// Each node's own sum of the chosen samples.
+	sums(value, choice) {
+		const self = new Float64Array(this.nr), values = this.values[value], { sampleNode } = this;
+
+		this.chosen(choice, i => self[sampleNode[i]] += values[i]);
 		return self;
+	}
+
+	// Each label's sum of the chosen samples.
+	labelSums(value, choice) {
+		const bySet = new Float64Array(this.labelSets.length), sums = new Float64Array(this.labels.length), values = this.values[value];
+
+		this.chosen(choice, i => bySet[this.sampleLabels[i]] += values[i]);
+		this.labelSets.forEach((set, i) => new Set(set).forEach(label => sums[label] += bySet[i]));
+		return sums;
 	}
 
 	// Sums per thread, regardless of filters.

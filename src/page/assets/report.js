@@ -113,7 +113,10 @@ class Report {
 		const { account } = this, ns = value => seconds(Number(value)), size = value => bytes(Number(value));
 		const pair = (term, text) => $('account-list').append(element('dt', term), element('dd', plain(text)));
 
+		const files = (this.profile.code || []).flatMap(({ kind, text }) => text.filter((_, i) => kind[i] === 'file'));
+
 		pair('Command', account.command_line.replace(/^(sonde )?/, 'sonde '));
+		pair('Source in this page', [...new Set(files)].map(short).join(', ') || 'none');
 		pair('Ticks', `${count.format(account.ticks)} = recorded + filtered + lost`);
 		pair('Filtered', this.reasons(account.filtered) || 'none');
 		pair('Lost', this.reasons(account.dropped) || 'none');

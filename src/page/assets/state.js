@@ -35,10 +35,10 @@ function numbersIn(text, limit) {
 const chipText = ({ does, by, of }) => `${does}-${by}-${of}`;
 
 function chipOf(profile, text) {
-	const [does, by, number] = text.split('-'), of = Number(number);
+	const [does, by, number] = text.split('-'), of = Number(number), limits = { frame: profile.nrFrames, module: profile.nrFrames, kind: profile.kinds.length,
+		label: ['focus', 'hide'].includes(does) ? profile.labels.length : 0 };
 
-	return Object.hasOwn(CHIPS, does) && ['frame', 'module', 'kind'].includes(by) && of >= 0 && of < (by === 'kind' ? profile.kinds.length : profile.nrFrames) ?
-		{ does, by, of } : null;
+	return Object.hasOwn(CHIPS, does) && Object.hasOwn(limits, by) && Number.isInteger(of) && of >= 0 && of < limits[by] ? { does, by, of } : null;
 }
 
 class State {
@@ -131,6 +131,7 @@ class State {
 		set('by', viewer.colouring !== 'kind' && viewer.colouring);
 		set('q', search.text());
 		set('p', search.isPattern && '1');
+		set('s', viewer.code.tab);
 		set('f', viewer.frame >= 0 && viewer.view === 'sandwich' && String(viewer.frame));
 		for (const name of GRAPHS) {
 			const { painter, tree, moving } = viewer[name], { zoomed, selected } = painter, { from, to } = moving || painter;

@@ -52,12 +52,12 @@ class Timeline {
 
 	// Computes the bins of each strip, by kind of the frame that ran. The strips with most come first, CPUs by number.
 	refresh() {
-		const { profile, choice } = this, value = profile.values[Math.min(choice.value, profile.values.length - 1)], strips = new Map();
+		const { profile, choice } = this, value = profile.values[Math.min(choice.value, profile.values.length - 1)], strips = new Map(), labelled = profile.labelled(choice.chips);
 		const room = this.canvas.parentElement.clientWidth || 800, width = room - labelsOf(room);
 
 		this.nrBins = clamp(Math.floor(width / CELL), 20, 400);
 		for (let i = profile.untimed; i < profile.nrSamples; i++) {
-			if (choice.threads && !choice.threads[profile.sampleThread[i]])
+			if ((choice.threads && !choice.threads[profile.sampleThread[i]]) || (labelled && !labelled(i)))
 				continue;
 			const name = this.stripOf(i), bin = Math.floor(profile.time[i - profile.untimed] / this.duration * this.nrBins);
 			let strip = strips.get(name);
