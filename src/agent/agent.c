@@ -20,6 +20,7 @@
 #include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
+#include "flight/flight.h"
 #include "send/clickhouse_push.h"
 #include "send/parca_push.h"
 #include "skywalking/sky_client.h"
@@ -40,7 +41,9 @@ static const struct verb_example examples[] = {
 	{ "sonde agent --status", "what the running one does" },
 	{ "sonde agent --skywalking oap:11800 --disable-tls", "and tasks of SkyWalking" },
 	{ "sonde agent --measure cpu,cpu,cpu,cpu,cpu,offcpu", "and off-CPU time, ten seconds of each minute" },
+	{ "sonde agent --recorder 5m --trigger 'cpu>80%/10s' --trigger crash", "and the minutes around trouble, each sample with its time" },
 	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
+	{ "sonde convert /var/lib/sonde@-1h,incident incident.html", "what was frozen in the last hour, as a page with a time line" },
 	{ "sonde show /var/lib/sonde@-1h,offcpu", "the off-CPU time of it" },
 	{ "sonde diff /var/lib/sonde@-2h..-1h /var/lib/sonde@-1h", "that hour and the one before" },
 	{ "sonde convert /var/lib/sonde@2026-11-26T03:00..2026-11-26T03:10 night.html", "ten minutes of a night as a page" },
@@ -81,6 +84,7 @@ struct agent {
 	uint32_t nr_deliveries;
 	struct agent_server *server;
 	struct sky_client *skywalking; /* NULL: none */
+	struct flight *flight;
 };
 
 static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
@@ -92,6 +96,11 @@ static int take_window(void *arg, const struct sonde_window *window, const void 
 	for (uint32_t i = 0; !err && i < agent->nr_deliveries; i++)
 		delivery_wake(agent->deliveries[i]);
 	return err;
+}
+
+static int take_timed_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
+{
+	return flight_take(((struct recorder *)arg)->agent->flight, window, bytes, size);
 }
 
 static bool is_new(const struct agent *agent, uint64_t hash)
@@ -328,6 +337,8 @@ static int run(const struct agent_arguments *arguments, struct agent *agent)
 	int err;
 
 	fill_options(agent, measure, &of_library);
+	of_library.timestamps = arguments->recorder_s;
+	of_library.timed_profile = arguments->recorder_s ? take_timed_window : NULL;
 	of_library.started = note_start;
 	of_library.progress = look_for_hangup;
 	of_library.window = end_main_window;
@@ -424,6 +435,7 @@ static int start_server(const struct agent_arguments *arguments, struct agent *a
 {
 	struct agent_sources sources = { .windows = &main_recorder(agent)->windows,
 					 .nr_deliveries = agent->nr_deliveries,
+					 .flight = agent->flight,
 					 .store = arguments->store,
 					 .freq_hz = arguments->freq_hz,
 					 .window_ns = arguments->window_s * NS_PER_S,
@@ -466,14 +478,33 @@ static int start_skywalking(const struct agent_arguments *arguments, const struc
 	return err;
 }
 
+/* Also without --recorder: what it had before may go then. */
+static int start_flight(const struct agent_arguments *arguments, struct agent *agent)
+{
+	const struct flight_options options = { .triggers = &agent->setup->settings.triggers,
+						.before_ns = arguments->recorder_s * NS_PER_S,
+						.after_ns = arguments->recorder_after_s * NS_PER_S,
+						.max_bytes = arguments->recorder_max_bytes,
+						.store = agent->store,
+						.store_lock = &agent->store_lock,
+						.store_name = arguments->store };
+	struct diag diag = { 0 };
+	int err = flight_start(agent->flight, &options, &diag);
+
+	if (err)
+		output_say("%s", failure_text(&diag, err));
+	return err;
+}
+
 static int start_threads(const struct agent_arguments *arguments, const struct agent_settings *settings, struct agent *agent)
 {
-	return start_deliveries(arguments, settings, agent) ?: start_server(arguments, agent) ?:
+	return start_flight(arguments, agent) ?: start_deliveries(arguments, settings, agent) ?: start_server(arguments, agent) ?:
 	       start_skywalking(arguments, settings, agent);
 }
 
 static void end_threads(struct agent *agent)
 {
+	flight_stop(agent->flight, !agent->next);
 	sky_client_end(MOVE(agent->skywalking));
 	agent_server_end(MOVE(agent->server));
 	for (uint32_t i = 0; i < agent->nr_deliveries; i++)
@@ -616,12 +647,14 @@ static int start(struct agent *agent)
 	const struct agent_arguments *arguments = &agent->setup->arguments;
 	int code;
 
-	if (agent_cost_reader_new(&agent->costs))
+	agent->flight = flight_new();
+	if (!agent->flight || agent_cost_reader_new(&agent->costs))
 		return output_no_memory();
 	catch_signals(agent->setup); /* from the first moment on, an end is orderly */
 	if (open_store(arguments, &agent->store)) {
 		signals_done();
 		agent_cost_reader_free(agent->costs);
+		flight_free(agent->flight);
 		return SONDE_EXIT_FAILED;
 	}
 	init_recorders(agent);
@@ -633,6 +666,7 @@ static int start(struct agent *agent)
 	done_recorders(agent);
 	store_close(agent->store);
 	agent_cost_reader_free(agent->costs);
+	flight_free(agent->flight);
 	return code;
 }
 
