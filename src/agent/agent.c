@@ -129,8 +129,9 @@ static void print_warning(struct agent *agent, const char *warning)
 		output_say("that was the %dth warning: more are in the profiles alone", MAX_WARNINGS);
 }
 
-static void print_warnings(struct agent *agent, struct sonde_session *session)
+static void print_warnings(void *arg, struct sonde_session *session)
 {
+	struct agent *agent = arg;
 	const char *warning;
 
 	pthread_mutex_lock(&agent->warnings_lock);
@@ -487,7 +488,11 @@ static int start_flight(const struct agent_arguments *arguments, struct agent *a
 						.max_bytes = arguments->recorder_max_bytes,
 						.store = agent->store,
 						.store_lock = &agent->store_lock,
-						.store_name = arguments->store };
+						.store_name = arguments->store,
+						.command_line = agent->command_line,
+						.runtimes = arguments->runtimes,
+						.warned = print_warnings,
+						.arg = agent };
 	struct diag diag = { 0 };
 	int err = flight_start(agent->flight, &options, &diag);
 

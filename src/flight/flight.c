@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "flight/condition.h"
+#include "flight/crash_watch.h"
 #include "flight/incident.h"
 #include "flight/ring.h"
 #include "store/packed_body.h"
@@ -32,6 +33,7 @@ struct flight {
 	struct flight_options options;
 	pthread_t thread;
 	bool is_started;
+	struct crash_watch *crash_watch;           /* NULL: none */
 	struct condition *conditions[TRIGGER_MAX]; /* by trigger; NULL: others look at it */
 	/* the thread's own, and of whoever starts it */
 	struct incident incident;
@@ -268,7 +270,7 @@ static void fire_pending(struct flight *flight)
 		fire_kind(flight, TRIGGER_SIGNAL, "SIGUSR2");
 }
 
-void flight_fire(struct flight *flight, enum trigger_kind kind, const char *words)
+static void tell_of(struct flight *flight, enum trigger_kind kind, const char *words)
 {
 	pthread_mutex_lock(&flight->lock);
 	if (flight->nr_fired < MAX_FIRED) {
@@ -362,6 +364,32 @@ static int make_conditions(struct flight *flight, const struct triggers *trigger
 	return err;
 }
 
+static void note_crash(void *arg, const char *words)
+{
+	tell_of(arg, TRIGGER_CRASH, words);
+}
+
+static void pass_warnings(void *arg, struct sonde_session *session)
+{
+	const struct flight_options *options = &((struct flight *)arg)->options;
+
+	options->warned(options->arg, session);
+}
+
+static int start_crash_watch(struct flight *flight, struct diag *diag)
+{
+	const struct flight_options *options = &flight->options;
+	const struct crash_watch_options of_watch = { .command_line = options->command_line,
+						      .runtimes = options->runtimes,
+						      .store = options->store,
+						      .store_lock = options->store_lock,
+						      .crashed = note_crash,
+						      .warned = pass_warnings,
+						      .arg = flight };
+
+	return triggers_have(options->triggers, TRIGGER_CRASH) ? crash_watch_start(&of_watch, diag, &flight->crash_watch) : 0;
+}
+
 static int start_thread(struct flight *flight, struct diag *diag)
 {
 	HOLD_SIGNALS();
@@ -388,13 +416,14 @@ int flight_start(struct flight *flight, const struct flight_options *options, st
 	pthread_mutex_unlock(&flight->lock);
 	if (triggers_have(options->triggers, TRIGGER_SIGNAL))
 		signals_keep_user();
-	return options->before_ns ? start_thread(flight, diag) : 0;
+	return options->before_ns ? start_crash_watch(flight, diag) ?: start_thread(flight, diag) : 0;
 }
 
 void flight_stop(struct flight *flight, bool is_last)
 {
 	uint64_t now_ns;
 
+	crash_watch_end(MOVE(flight->crash_watch)); /* its last crash may be one for the thread */
 	if (flight->is_started) {
 		pthread_mutex_lock(&flight->lock);
 		flight->is_ending = true;

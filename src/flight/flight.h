@@ -22,6 +22,9 @@ struct flight_options { /* borrowed until flight_stop */
 	struct store *store;
 	pthread_mutex_t *store_lock;
 	const char *store_name;
+	const char *command_line, *runtimes; /* of the session for crashes */
+	void (*warned)(void *arg, struct sonde_session *session); /* that one may have warnings; from its thread */
+	void *arg;
 };
 
 /* Since the agent began, but for the first three. */
@@ -46,6 +49,4 @@ MUST_CHECK int flight_start(struct flight *flight, const struct flight_options *
 void flight_stop(struct flight *flight, bool is_last);
 /* For struct sonde_session_options.timed_profile: in JSON. 0 or a negative errno. */
 int flight_take(struct flight *flight, const struct sonde_window *window, const void *bytes, size_t size);
-/* A trigger that others look at has fired; `words` say by what. Any thread. */
-void flight_fire(struct flight *flight, enum trigger_kind kind, const char *words);
 void flight_numbers(struct flight *flight, struct flight_numbers *ret_numbers); /* any thread */

@@ -5,13 +5,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <sonde/sonde.h>
 
 #include "base/clock.h"
 #include "cli/output.h"
 #include "cli/session_end.h"
+#include "flight/frozen_row.h"
 #include "store/packed_body.h"
 
 #define TIME_BYTES 32
@@ -78,23 +78,14 @@ static int add_row(const struct incident *incident, const struct ring_window *wi
 		   struct diag *diag)
 {
 	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(STORE_MAX_BODY_BYTES);
-	struct store_row row = {
-		.start_ns = window->start_unix_ns,
-		.end_ns = window->start_unix_ns + window->duration_ns,
-		.type = (char *)(uintptr_t)STORE_INCIDENT,
-	};
+	struct frozen_row row = { .type = STORE_INCIDENT, .start_unix_ns = window->start_unix_ns, .duration_ns = window->duration_ns };
 	int err = write_profile(incident, window, diag, &body);
 
-	if (!err && getrandom(row.profile_id, sizeof(row.profile_id), 0) != sizeof(row.profile_id))
-		err = diag_errno(diag, errno, "no random numbers: %s", strerror(errno));
 	if (err)
 		return err;
 	row.body = body.data;
 	row.body_bytes = body.size;
-	pthread_mutex_lock(store_lock);
-	err = store_add(store, &row, diag);
-	pthread_mutex_unlock(store_lock);
-	return err;
+	return frozen_row_add(&row, store, store_lock, diag);
 }
 
 void incident_store(struct incident *incident, const struct ring_window *window, struct store *store, pthread_mutex_t *store_lock)
