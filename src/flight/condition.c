@@ -11,6 +11,7 @@
 #include "base/small_file.h"
 #include "cli/output.h"
 #include "flight/file_watch.h"
+#include "flight/runq_watch.h"
 
 #define FILE_BYTES 8192
 #define NR_TIMES   8 /* of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; what guests take is in user */
@@ -24,6 +25,8 @@ struct reading {
 struct condition {
 	const struct trigger *trigger;
 	struct file_watch *watch;   /* of TRIGGER_FILE */
+	struct runq_watch *runq;    /* of TRIGGER_RUNQ_P99 */
+	double limit;
 	struct reading *readings;   /* a ring: one more than there are seconds */
 	uint32_t max, nr, newest;
 	bool holds;
@@ -95,6 +98,25 @@ static int read_psi(enum trigger_kind kind, struct reading *ret_reading)
 	return 0;
 }
 
+/* In percent of the waits. */
+static int read_runq(struct runq_watch *watch, struct reading *ret_reading)
+{
+	uint64_t nr_long, nr;
+
+	runq_watch_read(watch, &nr_long, &nr);
+	*ret_reading = (struct reading){ .sum = 100.0 * (double)nr_long, .weight = (double)nr };
+	return 0;
+}
+
+static int read_kernel(const struct condition *condition, struct reading *ret_reading)
+{
+	enum trigger_kind kind = condition->trigger->kind;
+
+	return condition->runq	   ? read_runq(condition->runq, ret_reading) :
+	       kind == TRIGGER_CPU ? read_cpu(ret_reading) :
+				     read_psi(kind, ret_reading);
+}
+
 /* NULL: *reading goes on from the one before; else why it does not. */
 static const char *read_next(struct condition *condition, struct reading *reading)
 {
@@ -108,7 +130,7 @@ static const char *read_next(struct condition *condition, struct reading *readin
 			*reading = (struct reading){ .sum = reading->sum + value, .weight = reading->weight + 1 };
 		return trouble;
 	}
-	err = condition->trigger->kind == TRIGGER_CPU ? read_cpu(reading) : read_psi(condition->trigger->kind, reading);
+	err = read_kernel(condition, reading);
 	return err ? strerror(-err) : NULL;
 }
 
@@ -153,7 +175,7 @@ bool condition_look(struct condition *condition, double *ret_value)
 	condition->nr += condition->nr < condition->max;
 	if (mean(condition, &value))
 		return false;
-	condition->holds = value > condition->trigger->limit;
+	condition->holds = value > condition->limit;
 	if (!condition->holds || held)
 		return false;
 	*ret_value = value;
@@ -169,7 +191,9 @@ static int check(struct condition *condition, struct diag *diag)
 
 	if (trigger->kind == TRIGGER_FILE)
 		return file_watch_start(trigger->path, diag, &condition->watch);
-	err = trigger->kind == TRIGGER_CPU ? read_cpu(&reading) : read_psi(trigger->kind, &reading);
+	if (trigger->kind == TRIGGER_RUNQ_P99)
+		return runq_watch_start((uint64_t)(trigger->limit * (double)NS_PER_MS), diag, &condition->runq);
+	err = read_kernel(condition, &reading);
 	if (err && trigger->kind != TRIGGER_CPU)
 		return diag_errno(diag, EOPNOTSUPP,
 				  "trigger '%.120s': %s cannot be read (%s): the kernel needs CONFIG_PSI, and psi=1 on its command line",
@@ -185,6 +209,7 @@ int condition_new(const struct trigger *trigger, struct diag *diag, struct condi
 	if (!condition)
 		return -ENOMEM;
 	condition->trigger = trigger;
+	condition->limit = trigger->kind == TRIGGER_RUNQ_P99 ? 1 : trigger->limit; /* of a hundred waits one is longer */
 	condition->max = trigger->over_s + 1;
 	condition->readings = calloc(condition->max, sizeof(*condition->readings));
 	err = condition->readings ? check(condition, diag) : -ENOMEM;
@@ -200,6 +225,7 @@ void condition_free(struct condition *condition)
 	if (!condition)
 		return;
 	file_watch_end(condition->watch);
+	runq_watch_end(condition->runq);
 	free(condition->readings);
 	free(condition);
 }

@@ -9,12 +9,12 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/hold_signals.h"
 #include "base/plain_text.h"
 #include "cli/output.h"
 #include "cli/session_end.h"
 #include "codec/json_read.h"
 #include "flight/frozen_row.h"
+#include "flight/session_thread.h"
 
 #define WINDOW_NS  (2 * NS_PER_S) /* how late a crash is known */
 #define TEXT_BYTES 4096
@@ -25,13 +25,9 @@
 
 struct crash_watch {
 	struct crash_watch_options options;
-	pthread_t thread;
-	pthread_mutex_t lock; /* for all below */
-	pthread_cond_t has_changed;
-	bool is_started, is_over, is_ending;
-	struct sonde_session *session; /* while it may be stopped */
-	int err;                       /* why it is over */
-	struct diag diag;
+	struct session_thread thread;
+	struct sonde_trace_options trace;
+	struct sonde_session_options of_session;
 };
 
 /* --- crashes -------------------------------------------------------------------------------------------------------------------------- */
@@ -120,86 +116,12 @@ static void end_window(void *arg, const struct sonde_window *window)
 {
 	struct crash_watch *watch = arg;
 
-	watch->options.warned(watch->options.arg, watch->session);
-}
-
-/* From here on, or until it is taken back, the session may be stopped. False: it is not to run any more. */
-static bool show_session(struct crash_watch *watch, struct sonde_session *session)
-{
-	bool goes_on;
-
-	pthread_mutex_lock(&watch->lock);
-	watch->session = session;
-	goes_on = !watch->is_ending;
-	pthread_mutex_unlock(&watch->lock);
-	return goes_on;
+	watch->options.warned(watch->options.arg, watch->thread.session);
 }
 
 static void note_start(void *arg)
 {
-	struct crash_watch *watch = arg;
-
-	pthread_mutex_lock(&watch->lock);
-	watch->is_started = true;
-	pthread_cond_signal(&watch->has_changed);
-	pthread_mutex_unlock(&watch->lock);
-}
-
-static void note_end(struct crash_watch *watch, int err, const char *text)
-{
-	bool was_started;
-
-	pthread_mutex_lock(&watch->lock);
-	was_started = watch->is_started;
-	watch->is_over = true;
-	watch->err = err ? diag_errno(&watch->diag, -err, "trigger 'crash': %.300s", text) : 0;
-	pthread_cond_signal(&watch->has_changed);
-	pthread_mutex_unlock(&watch->lock);
-	if (err && was_started)
-		output_say("crashes are not seen any more: %s", text);
-}
-
-static void *run(void *arg)
-{
-	struct crash_watch *watch = arg;
-	const struct sonde_trace_options trace = { .size = sizeof(trace), .probes = PROBE, .filter = FILTER };
-	const struct sonde_session_options options = { .size = sizeof(options),
-						       .command_line = watch->options.command_line,
-						       .mode = SONDE_TRACE_STACKS,
-						       .trace = &trace,
-						       .timestamps = true,
-						       .every_ns = WINDOW_NS,
-						       .started = note_start,
-						       .window = end_window,
-						       .profile_format = "json",
-						       .profile = take_window,
-						       .process_labels = true,
-						       .runtimes = watch->options.runtimes,
-						       .arg = watch };
-	struct sonde_session *session = NULL;
-	int err = sonde_session_new(&options, &session);
-
-	if (!err && show_session(watch, session))
-		err = sonde_session_run(session);
-	show_session(watch, NULL);
-	watch->options.warned(watch->options.arg, session);
-	note_end(watch, err, sonde_session_error(session));
-	sonde_session_free(session);
-	return NULL;
-}
-
-static int start_thread(struct crash_watch *watch)
-{
-	HOLD_SIGNALS();
-
-	return pthread_create(&watch->thread, NULL, run, watch);
-}
-
-static void watch_free(struct crash_watch *watch)
-{
-	pthread_cond_destroy(&watch->has_changed);
-	pthread_mutex_destroy(&watch->lock);
-	free(watch);
+	session_thread_started(&((struct crash_watch *)arg)->thread);
 }
 
 int crash_watch_start(const struct crash_watch_options *options, struct diag *diag, struct crash_watch **ret_watch)
@@ -210,24 +132,25 @@ int crash_watch_start(const struct crash_watch_options *options, struct diag *di
 	if (!watch)
 		return -ENOMEM;
 	watch->options = *options;
-	pthread_mutex_init(&watch->lock, NULL);
-	pthread_cond_init(&watch->has_changed, NULL);
-	err = start_thread(watch);
-	if (err) {
-		watch_free(watch);
-		return diag_errno(diag, err, "no thread to watch for crashes: %s", strerror(err));
-	}
-	pthread_mutex_lock(&watch->lock);
-	while (!watch->is_started && !watch->is_over)
-		pthread_cond_wait(&watch->has_changed, &watch->lock);
-	err = watch->is_started ? 0 : watch->err;
-	pthread_mutex_unlock(&watch->lock);
-	if (!err) {
+	watch->trace = (struct sonde_trace_options){ .size = sizeof(watch->trace), .probes = PROBE, .filter = FILTER };
+	watch->of_session = (struct sonde_session_options){ .size = sizeof(watch->of_session),
+							    .command_line = options->command_line,
+							    .mode = SONDE_TRACE_STACKS,
+							    .trace = &watch->trace,
+							    .timestamps = true,
+							    .every_ns = WINDOW_NS,
+							    .started = note_start,
+							    .window = end_window,
+							    .profile_format = "json",
+							    .profile = take_window,
+							    .process_labels = true,
+							    .runtimes = options->runtimes,
+							    .arg = watch };
+	err = session_thread_start(&watch->thread, &watch->of_session, "crash", diag);
+	if (err)
+		free(watch);
+	else
 		*ret_watch = watch;
-		return 0;
-	}
-	diag_errno(diag, -err, "%s", watch->diag.text);
-	crash_watch_end(watch);
 	return err;
 }
 
@@ -235,10 +158,6 @@ void crash_watch_end(struct crash_watch *watch)
 {
 	if (!watch)
 		return;
-	pthread_mutex_lock(&watch->lock);
-	watch->is_ending = true;
-	sonde_session_stop(watch->session);
-	pthread_mutex_unlock(&watch->lock);
-	pthread_join(watch->thread, NULL);
-	watch_free(watch);
+	session_thread_end(&watch->thread);
+	free(watch);
 }

@@ -15,6 +15,7 @@
 #include "flight/condition.h"
 #include "flight/crash_watch.h"
 #include "flight/incident.h"
+#include "flight/oom_watch.h"
 #include "flight/ring.h"
 #include "store/packed_body.h"
 
@@ -35,6 +36,7 @@ struct flight {
 	bool is_started;
 	struct crash_watch *crash_watch;           /* NULL: none */
 	struct condition *conditions[TRIGGER_MAX]; /* by trigger; NULL: others look at it */
+	struct oom_watch oom_watch;
 	/* the thread's own, and of whoever starts it */
 	struct incident incident;
 	uint64_t begins_ns[MAX_AN_HOUR]; /* of incidents: a ring */
@@ -59,6 +61,7 @@ struct flight *flight_new(void)
 	pthread_mutex_init(&flight->lock, NULL);
 	timed_cond_init(&flight->has_changed);
 	flight->told_limited = flight->told_early = 1;
+	flight->oom_watch.log_fd = -1;
 	return flight;
 }
 
@@ -298,11 +301,14 @@ static void look(struct flight *flight)
 		if (!condition)
 			continue;
 		if (condition_look(condition, &value)) {
-			snprintf(words, sizeof(words), "%.6g %s", value, trigger_unit(triggers->list[i].kind));
+			snprintf(words, sizeof(words), "%.4g %s", value, trigger_unit(triggers->list[i].kind));
 			fire(flight, triggers->list[i].text, words);
 		}
 		nr_unread += condition_nr_unread(condition);
 	}
+	if (triggers_have(triggers, TRIGGER_OOM) && oom_watch_look(&flight->oom_watch, words, sizeof(words)))
+		fire_kind(flight, TRIGGER_OOM, words);
+	nr_unread += flight->oom_watch.nr_unread;
 	pthread_mutex_lock(&flight->lock);
 	flight->numbers.nr_unread = nr_unread;
 	pthread_mutex_unlock(&flight->lock);
@@ -349,6 +355,9 @@ static void free_conditions(struct flight *flight)
 			flight->nr_unread_before += condition_nr_unread(flight->conditions[i]);
 		condition_free(MOVE(flight->conditions[i]));
 	}
+	flight->nr_unread_before += flight->oom_watch.nr_unread;
+	flight->oom_watch.nr_unread = 0;
+	oom_watch_done(&flight->oom_watch);
 }
 
 static int make_conditions(struct flight *flight, const struct triggers *triggers, struct diag *diag)
@@ -359,6 +368,8 @@ static int make_conditions(struct flight *flight, const struct triggers *trigger
 		if (triggers->list[i].over_s)
 			err = condition_new(&triggers->list[i], diag, &flight->conditions[i]);
 	}
+	if (!err && triggers_have(triggers, TRIGGER_OOM))
+		err = oom_watch_init(&flight->oom_watch, diag);
 	if (err)
 		free_conditions(flight);
 	return err;

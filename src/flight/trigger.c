@@ -10,6 +10,7 @@
 
 #define FILE_PREFIX  "file:"
 #define MAX_PERCENT  100.0
+#define MIN_WAIT_MS  0.1 /* shorter ones are too many to be sent one by one */
 #define NAME_BYTES   32
 #define NUMBER_BYTES 32
 
@@ -107,13 +108,10 @@ static int take_unit(struct cursor *cursor, struct trigger *trigger)
 {
 	const char *unit = kinds[trigger->kind].unit;
 
-	if (trigger->kind == TRIGGER_RUNQ_P99 && !strncmp(cursor->at, "us", 2)) {
-		trigger->limit /= 1000;
-		cursor->at += 2;
-		return 0;
-	}
 	if (strncmp(cursor->at, unit, strlen(unit)) != 0)
-		return refuse(cursor, "%s stands here", trigger->kind == TRIGGER_RUNQ_P99 ? "ms or us" : unit);
+		return refuse(cursor, "%s stands here", unit);
+	if (trigger->kind == TRIGGER_RUNQ_P99 && trigger->limit < MIN_WAIT_MS)
+		return refuse(cursor, "the least is %g ms", MIN_WAIT_MS);
 	if (*unit == '%' && trigger->limit >= MAX_PERCENT)
 		return refuse(cursor, "it is never above %g %%", trigger->limit);
 	cursor->at += strlen(unit);
@@ -166,6 +164,8 @@ int triggers_add(struct triggers *triggers, const char *text, struct diag *diag)
 		err = take_path(&cursor, &trigger->path);
 	if (!err && kinds[trigger->kind].unit)
 		err = take_condition(&cursor, trigger);
+	if (!err && trigger->kind == TRIGGER_RUNQ_P99 && triggers_have(triggers, TRIGGER_RUNQ_P99))
+		err = diag_errno(diag, EINVAL, "trigger '%.120s': there is one runq.p99 already", text);
 	if (!err && *cursor.at)
 		err = refuse(&cursor, "nothing stands here any more");
 	if (err)
@@ -193,5 +193,5 @@ bool triggers_have(const struct triggers *triggers, enum trigger_kind kind)
 
 const char *trigger_unit(enum trigger_kind kind)
 {
-	return kinds[kind].unit ?: "";
+	return kind == TRIGGER_RUNQ_P99 ? "% of the waits are longer" : kinds[kind].unit ?: "";
 }

@@ -41,5 +41,5 @@ struct triggers {
 MUST_CHECK int triggers_add(struct triggers *triggers, const char *text, struct diag *diag);
 void triggers_done(struct triggers *triggers);
 bool triggers_have(const struct triggers *triggers, enum trigger_kind kind);
-/* "%", "ms" or "": what the numbers of this kind are in. */
+/* What the mean of this kind is in: "%", or "". */
 const char *trigger_unit(enum trigger_kind kind);
