@@ -277,8 +277,8 @@ struct sonde_session_options {
 	/* The languages whose frames are walked: "python,java", by sonde_runtime_name; "none"; NULL: all. Of others the frames of their
 	 * interpreters are recorded, as of any program. */
 	const char *runtimes;
-	/* With `profile` and `timestamps`: called as `profile`, before it, with the same profile. This one has the times of samples, that one
-	 * has not, so that it is small. NULL: `profile` gets them. */
+	/* With `profile` and `timestamps`: called as `profile`, before it, with the same profile. This one has the times of samples, that
+	 * one has not, so that it is small. NULL: `profile` gets them. */
 	int (*timed_profile)(void *arg, const struct sonde_window *window, const void *bytes, size_t size);
 };
 

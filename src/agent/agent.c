@@ -41,7 +41,7 @@ static const struct verb_example examples[] = {
 	{ "sonde agent --status", "what the running one does" },
 	{ "sonde agent --skywalking oap:11800 --disable-tls", "and tasks of SkyWalking" },
 	{ "sonde agent --measure cpu,cpu,cpu,cpu,cpu,offcpu", "and off-CPU time, ten seconds of each minute" },
-	{ "sonde agent --recorder 5m --trigger 'cpu>80%/10s' --trigger crash", "and the minutes around trouble, each sample with its time" },
+	{ "sonde agent --recorder 5m --trigger 'cpu>80%/10s' --trigger crash", "and the minutes around trouble, with all times" },
 	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
 	{ "sonde convert /var/lib/sonde@-1h,incident incident.html", "what was frozen in the last hour, as a page with a time line" },
 	{ "sonde show /var/lib/sonde@-1h,offcpu", "the off-CPU time of it" },
@@ -563,13 +563,16 @@ static int record(struct agent *agent)
 {
 	const struct agent_arguments *arguments = &agent->setup->arguments;
 	CLEANUP(closep) int count_fd = -1; /* the kernel counts while it is open */
-	int code = SONDE_EXIT_FAILED;
+	int code = SONDE_EXIT_FAILED, err;
 
 	prepare(agent);
 	if (arguments->max_cpu_percent)
 		count_bpf(&count_fd);
-	if (!start_threads(arguments, &agent->setup->settings, agent))
+	err = start_threads(arguments, &agent->setup->settings, agent);
+	if (!err)
 		code = run(arguments, agent);
+	else if (err == -EOPNOTSUPP) /* of a trigger */
+		code = SONDE_EXIT_KERNEL_CANNOT;
 	end_threads(agent);
 	signals_done();
 	sonde_session_free(MOVE(agent->session));

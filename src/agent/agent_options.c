@@ -131,8 +131,8 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .help = "when that is: 'cpu>80%/10s' (mean of the machine's CPUs over so long), psi.cpu, psi.io and psi.memory "
 		  "('psi.cpu>20%/10s': share of the time in which some thread waited), 'file:PATH>200/10s' (a number that a service "
 		  "writes into a file), 'runq.p99>20ms/10s' (more than one in a hundred waits for a CPU is longer), oom (the kernel "
-		  "killed a process for lack of memory), crash (SIGSEGV or SIGABRT that ends a process), signal (SIGUSR2 to the agent); signal. May be "
-		  "repeated. At most 6 in an hour" },
+		  "killed a process for lack of memory), crash (SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL ended a process: its stack is "
+		  "DIRECTORY@-1h,crash), signal (SIGUSR2 to the agent); signal. May be repeated. At most 6 in an hour" },
 	{ .name = "recorder-after",
 	  .metavar = "TIME",
 	  .kind = OPTION_SECONDS,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "flight/flight_page.h"
 
 /* Families of the counts of windows: one for each group, but for "samples", whose names are families. */
 static const struct {
@@ -41,23 +42,6 @@ static const struct {
 	X("profiles_waiting", "gauge", "Profiles of the store that it has not received.", nr_waiting, true),
 	X("profiles_evicted_total", "counter", "Profiles that were removed from the store before it received them, also by earlier agents.",
 	  nr_evicted, true),
-#undef X
-};
-
-static const struct {
-	const char *name, *type, *help;
-	size_t offset; /* of the number in struct flight_numbers */
-} of_recorder[] = {
-#define X(name, type, help, field) { "sonde_recorder_" name, type, help, offsetof(struct flight_numbers, field) }
-	X("windows", "gauge", "Windows that the flight recorder has in memory.", nr_windows),
-	X("bytes", "gauge", "Bytes of them.", bytes),
-	X("windows_dropped_total", "counter", "Windows that were dropped before their time, for lack of room.", nr_early),
-	X("incidents_total", "counter", "Incidents: a trigger fired, and what was before and came after is stored.", nr_incidents),
-	X("incidents_extended_total", "counter", "Triggers that fired in an incident and made it longer.", nr_extended),
-	X("triggers_limited_total", "counter", "Triggers that fired and were limited: nothing is stored for them.", nr_limited),
-	X("triggers_unread_total", "counter", "Seconds in which what a trigger reads could not be read.", nr_unread),
-	X("windows_stored_total", "counter", "Windows of incidents that were stored.", nr_stored),
-	X("windows_lost_total", "counter", "Windows of incidents that are lost: the store could not take them.", nr_lost),
 #undef X
 };
 
@@ -243,16 +227,6 @@ static void write_destinations(struct buffer *buffer, const struct agent_report 
 	write_last(buffer, report);
 }
 
-static void write_recorder(struct buffer *buffer, const struct flight_numbers *numbers)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(of_recorder); i++) {
-		uint64_t number;
-
-		memcpy(&number, (const char *)numbers + of_recorder[i].offset, sizeof(number));
-		write_number(buffer, of_recorder[i].name, of_recorder[i].type, of_recorder[i].help, number);
-	}
-}
-
 void metrics_page_write(const struct agent_report *report, struct buffer *buffer)
 {
 	write_head(buffer, "sonde_build_info", "gauge", "The version, always 1.");
@@ -263,7 +237,7 @@ void metrics_page_write(const struct agent_report *report, struct buffer *buffer
 	write_windows(buffer, report);
 	write_store(buffer, report);
 	if (report->flight.is_on)
-		write_recorder(buffer, &report->flight);
+		flight_page_metrics(buffer, &report->flight);
 	if (report->sources->nr_deliveries)
 		write_destinations(buffer, report);
 	write_number(buffer, "sonde_sampling_hertz", "gauge", "Rate of sampling, which --max-cpu lowers.",

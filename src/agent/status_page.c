@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "flight/flight_page.h"
 #include "codec/json.h"
 
 #define FORMAT	   "sonde-agent"
@@ -88,18 +89,6 @@ static void write_destination(struct buffer *buffer, const struct destination_re
 	buffer_text(buffer, "\n");
 }
 
-static void write_recorder(struct buffer *buffer, const struct flight_numbers *numbers)
-{
-	buffer_printf(buffer,
-		      "recorder: the last %.0f s in %" PRIu64 " windows, %.1f MiB, %" PRIu64 " dropped before their time; %" PRIu64
-		      " incidents, %" PRIu64 " windows of them stored, %" PRIu64 " lost; %" PRIu64 " triggers limited, %" PRIu64
-		      " times not read%s",
-		      (double)numbers->duration_ns / (double)NS_PER_S, numbers->nr_windows, (double)numbers->bytes / MIB, numbers->nr_early,
-		      numbers->nr_incidents, numbers->nr_stored, numbers->nr_lost, numbers->nr_limited, numbers->nr_unread,
-		      numbers->in_incident ? "; now" : *numbers->last ? "; the last" : "");
-	buffer_printf(buffer, "%s%s\n", *numbers->last ? ": " : "", numbers->last);
-}
-
 void status_page_text(const struct agent_report *report, struct buffer *buffer)
 {
 	const struct agent_sources *sources = report->sources;
@@ -118,7 +107,7 @@ void status_page_text(const struct agent_report *report, struct buffer *buffer)
 	else
 		buffer_printf(buffer, "store: %s, which cannot be read now\n", sources->store);
 	if (report->flight.is_on)
-		write_recorder(buffer, &report->flight);
+		flight_page_text(buffer, &report->flight);
 	for (uint32_t i = 0; i < sources->nr_deliveries; i++)
 		write_destination(buffer, &report->destinations[i]);
 	buffer_printf(buffer, "own cost: %.2f s of CPU time, %.1f MiB of memory\n", (double)report->cpu_ns / (double)NS_PER_S,
@@ -252,26 +241,6 @@ static void add_destination(struct json *json, const struct destination_report *
 	json_close(json, '}');
 }
 
-static void add_recorder(struct json *json, const struct flight_numbers *numbers)
-{
-	json_key(json, "recorder");
-	json_open(json, '{');
-	json_key_u64(json, "nr_windows", numbers->nr_windows);
-	json_key_u64(json, "bytes", numbers->bytes);
-	json_key_u64(json, "duration_ns", numbers->duration_ns);
-	json_key_u64(json, "nr_dropped", numbers->nr_early);
-	json_key_u64(json, "nr_incidents", numbers->nr_incidents);
-	json_key_u64(json, "nr_extended", numbers->nr_extended);
-	json_key_u64(json, "nr_limited", numbers->nr_limited);
-	json_key_u64(json, "nr_unread", numbers->nr_unread);
-	json_key_u64(json, "nr_stored", numbers->nr_stored);
-	json_key_u64(json, "nr_lost", numbers->nr_lost);
-	json_key(json, "in_incident");
-	json_bool(json, numbers->in_incident);
-	json_key_text(json, "last", numbers->last);
-	json_close(json, '}');
-}
-
 void status_page_json(const struct agent_report *report, struct buffer *buffer)
 {
 	struct json json = { .buffer = buffer };
@@ -282,7 +251,7 @@ void status_page_json(const struct agent_report *report, struct buffer *buffer)
 	add_others(&json, report);
 	add_store(&json, report);
 	if (report->flight.is_on)
-		add_recorder(&json, &report->flight);
+		flight_page_json(&json, &report->flight);
 	json_key(&json, "destinations");
 	json_open(&json, '[');
 	for (uint32_t i = 0; i < report->sources->nr_deliveries; i++)

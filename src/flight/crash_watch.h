@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crash_watch: takes the stack of each thread whose process a signal ends (SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL without a handler) at the
- * moment at which the signal is delivered, into the store. By a session of its own, on a thread of its own. */
+/* crash_watch: takes the stack of each thread whose process a signal ends (SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL without a handler) at
+ * the moment at which the signal is delivered, into the store. By a session of its own, on a thread of its own. */
 #pragma once
 #include <pthread.h>
 

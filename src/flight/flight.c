@@ -148,6 +148,15 @@ static void end_incident(struct flight *flight, uint64_t early_ns)
 	pthread_mutex_unlock(&flight->lock);
 }
 
+/* No more windows come for it. */
+static void end_early(struct flight *flight)
+{
+	uint64_t now_ns = clock_ns(), until_ns = flight->incident.until_ns;
+
+	if (flight->incident.is_on)
+		end_incident(flight, until_ns > now_ns ? until_ns - now_ns : 0);
+}
+
 static void store_windows(struct flight *flight)
 {
 	struct incident *incident = &flight->incident;
@@ -425,6 +434,8 @@ int flight_start(struct flight *flight, const struct flight_options *options, st
 	if (!options->before_ns)
 		ring_done(&flight->ring);
 	pthread_mutex_unlock(&flight->lock);
+	if (!options->before_ns)
+		end_early(flight);
 	if (triggers_have(options->triggers, TRIGGER_SIGNAL))
 		signals_keep_user();
 	return options->before_ns ? start_crash_watch(flight, diag) ?: start_thread(flight, diag) : 0;
@@ -432,8 +443,6 @@ int flight_start(struct flight *flight, const struct flight_options *options, st
 
 void flight_stop(struct flight *flight, bool is_last)
 {
-	uint64_t now_ns;
-
 	crash_watch_end(MOVE(flight->crash_watch)); /* its last crash may be one for the thread */
 	if (flight->is_started) {
 		pthread_mutex_lock(&flight->lock);
@@ -444,9 +453,8 @@ void flight_stop(struct flight *flight, bool is_last)
 		flight->is_started = false;
 	}
 	free_conditions(flight);
-	now_ns = clock_ns();
-	if (is_last && flight->incident.is_on)
-		end_incident(flight, flight->incident.until_ns > now_ns ? flight->incident.until_ns - now_ns : 0);
+	if (is_last)
+		end_early(flight);
 }
 
 void flight_numbers(struct flight *flight, struct flight_numbers *ret_numbers)

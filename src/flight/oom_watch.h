@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oom_watch: has the kernel killed a process for lack of memory? By its counter, of the machine's and cgroups' memory alike; which process it
- * was is in the kernel's log, where that may be read. One thread. */
+/* oom_watch: has the kernel killed a process for lack of memory? By its counter, of the machine's and cgroups' memory alike; which process
+ * it was is in the kernel's log, where that may be read. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

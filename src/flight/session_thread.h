@@ -21,8 +21,8 @@ struct session_thread { /* in the caller's storage, which does not move */
 	struct diag diag;
 };
 
-/* Returns when the session measures: its callback `started` has to call session_thread_started. 0; or an error with a line: there is nothing
- * to end then. A session that fails later says so. */
+/* Returns when the session measures: its callback `started` has to call session_thread_started. 0; or an error with a line: there is
+ * nothing to end then. A session that fails later says so. */
 MUST_CHECK int session_thread_start(struct session_thread *thread, const struct sonde_session_options *options, const char *trigger,
 				    struct diag *diag);
 void session_thread_started(struct session_thread *thread);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-#include "store/store.h"
-
 int packed_body_make(const void *body, size_t size, struct diag *diag, void **ret_packed, size_t *ret_size)
 {
 	size_t room = ZSTD_compressBound(size), packed_size;

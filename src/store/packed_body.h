@@ -6,6 +6,8 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
+#define STORE_MAX_BODY_BYTES ((size_t)256 << 20) /* of a row of the store */
+
 /* *ret_packed is the caller's to free. 0; -EFBIG: larger than STORE_MAX_BODY_BYTES; -ENOMEM. */
 MUST_CHECK int packed_body_make(const void *body, size_t size, struct diag *diag, void **ret_packed, size_t *ret_size);
 /* *ret_body is the caller's to free. 0; -EUCLEAN: nothing that was packed; -ENOMEM. */

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "store/packed_body.h"
 #include "store/sqlite_api.h"
 
 #define MEMORY	"file:/sonde-store?vfs=memdb" /* the slash: shared by the handles of this process */
@@ -306,8 +305,8 @@ static int run_with_id(struct store *store, const char *sql, sqlite3_int64 id, s
 static int count_unsent(struct store *store, sqlite3_int64 cut, struct diag *diag, uint64_t *ret_nr)
 {
 	CLEANUP(statement_done) struct statement statement = { 0 };
-	int err = prepare(store, "SELECT coalesce(sum((SELECT count(*) FROM window WHERE id <= ? AND id > delivered AND " IS_SENT ")), 0) FROM destination",
-			  diag, &statement);
+	int err = prepare(store, "SELECT coalesce(sum((SELECT count(*) FROM window WHERE id <= ? AND id > delivered AND " IS_SENT
+		")), 0) FROM destination", diag, &statement);
 
 	if (err)
 		return err;
