@@ -485,6 +485,7 @@ static int start_flight(const struct agent_arguments *arguments, struct agent *a
 	const struct flight_options options = { .triggers = &agent->setup->settings.triggers,
 						.before_ns = arguments->recorder_s * NS_PER_S,
 						.after_ns = arguments->recorder_after_s * NS_PER_S,
+						.window_ns = arguments->window_s * NS_PER_S,
 						.max_bytes = arguments->recorder_max_bytes,
 						.store = agent->store,
 						.store_lock = &agent->store_lock,
@@ -716,9 +717,9 @@ const struct verb agent_verb = {
 		       "profiles (--measure) they read cpu, or what is said behind the time: DIRECTORY@-1h,offcpu.\n\n"
 		       "A disk that is full costs the windows of that time, which is said; a store that is corrupt is moved aside; one "
 		       "that another agent has is refused. kill -9 costs the window that was being recorded.\n\n"
-		       "With --recorder the last minutes are in memory, too, each sample with its time. When a trigger fires, they and the "
-		       "time after it go into the store as incident profiles, with the trigger as a note: show DIRECTORY@,incident names all "
-		       "incidents. They stay there: destinations had the samples before. Windows that are in one incident are not in the next "
+		       "With --recorder the last minutes are in memory, too, each sample with its time. When a trigger fires, they and "
+		       "the time after it go into the store as incident profiles, with the trigger as a note: show DIRECTORY@,incident "
+		       "names all incidents. They stay there: destinations had the samples before. Windows that are in one incident are not in the next "
 		       "one again. kill -9 loses what is in memory; SIGTERM in an incident stores what there is.",
 	.options = agent_options,
 	.nr_options = AGENT_NR_OPTIONS,

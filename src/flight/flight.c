@@ -23,7 +23,7 @@
 #define HOUR_NS	    (3600 * NS_PER_S)
 #define MAX_FIRED   8
 #define WORDS_BYTES 96
-#define LATE_NS	    (60 * NS_PER_S) /* an incident whose last window does not come ends then */
+#define LATE_NS	    (60 * NS_PER_S) /* after the window in which an incident ends: one that does not come is not waited for longer */
 
 struct fired {
 	enum trigger_kind kind;
@@ -137,7 +137,8 @@ static bool is_over(struct flight *flight)
 	pthread_mutex_lock(&flight->lock);
 	newest_ns = flight->newest_ns;
 	pthread_mutex_unlock(&flight->lock);
-	return newest_ns >= flight->incident.until_ns || clock_ns() >= flight->incident.until_ns + LATE_NS;
+	return newest_ns >= flight->incident.until_ns ||
+	       clock_ns() >= flight->incident.until_ns + flight->options.window_ns + LATE_NS;
 }
 
 static void end_incident(struct flight *flight, uint64_t early_ns)

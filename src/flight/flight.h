@@ -18,6 +18,7 @@
 struct flight_options { /* borrowed until flight_stop */
 	const struct triggers *triggers;
 	uint64_t before_ns, after_ns; /* a trigger; before_ns 0: nothing is recorded */
+	uint64_t window_ns;           /* how long a window is */
 	uint64_t max_bytes;           /* of the windows in memory */
 	struct store *store;
 	pthread_mutex_t *store_lock;

@@ -52,8 +52,8 @@ static void decimals_are_strict(void **state)
 	assert_true(value == 1e15);
 	assert_int_equal(number_decimal("1000000000000001", &value), -ERANGE);
 	assert_int_equal(number_decimal("99999999999999999999999999", &value), -ERANGE);
-	for (const char *const *bad = (const char *const[]){ "", ".", ".5", "5.", "-1", "1.2.3", "1.0000000001", "1e3", "x1.5", "1.x", NULL };
-	     *bad; bad++)
+	for (const char *const *bad = (const char *const[]){ "", ".", ".5", "5.", "-1", "1.2.3", "1.0000000001", "1e3", "1.x", NULL }; *bad;
+	     bad++)
 		assert_int_equal(number_decimal(*bad, &value), -EINVAL);
 	assert_true(value == 1e15);
 }

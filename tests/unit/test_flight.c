@@ -101,7 +101,8 @@ static void two_run_queues(void **state)
 /* Any text of these pieces is a trigger or refused. */
 static void texts_of_pieces(void **state)
 {
-	static const char *const pieces[] = { "cpu", "psi.", "io", "file:", "/", ">", "80", ".", "%", "10", "s", "m", "runq.p99", "ms", " ", "\xff" };
+	static const char *const pieces[] = { "cpu", "psi.", "io", "file:", "/", ">",	 "80", ".",
+					      "%",   "10",   "s",  "m",	    "runq.p99", "ms", " ", "\xff" };
 	uint32_t seed = 1;
 
 	for (uint32_t i = 0; i < 20000; i++) {

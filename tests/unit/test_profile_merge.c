@@ -179,7 +179,8 @@ static void times_go(void **state)
 	assert_int_equal(profile_sample_at(untimed, 0)->values[0], 18);
 	assert_int_equal(profile_sample_at(untimed, 0)->time_ns, 0);
 	assert_int_equal(profile_sample_at(untimed, 1)->values[0], 3);
-	assert_string_equal(profile_string_text(untimed, profile_labels_at(untimed, profile_sample_at(untimed, 1)->labels, &nr)->text), "text");
+	assert_string_equal(profile_string_text(untimed, profile_labels_at(untimed, profile_sample_at(untimed, 1)->labels, &nr)->text),
+			    "text");
 	assert_int_equal(profile_account_of(untimed)->recorded, 3);
 	assert_int_equal(profile_account_of(untimed)->start_unix_ns, 100);
 }
