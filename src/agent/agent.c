@@ -719,8 +719,8 @@ const struct verb agent_verb = {
 		       "that another agent has is refused. kill -9 costs the window that was being recorded.\n\n"
 		       "With --recorder the last minutes are in memory, too, each sample with its time. When a trigger fires, they and "
 		       "the time after it go into the store as incident profiles, with the trigger as a note: show DIRECTORY@,incident "
-		       "names all incidents. They stay there: destinations had the samples before. Windows that are in one incident are not in the next "
-		       "one again. kill -9 loses what is in memory; SIGTERM in an incident stores what there is.",
+		       "names all incidents. They stay there: destinations had the samples before. Windows that are in one incident are "
+		       "not in the next one again. kill -9 loses what is in memory; SIGTERM in an incident stores what there is.",
 	.options = agent_options,
 	.nr_options = AGENT_NR_OPTIONS,
 	.examples = examples,
