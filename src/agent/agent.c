@@ -202,6 +202,7 @@ static void note_start(void *arg)
 	uint64_t gap_ns = agent->gap_since_ns ? clock_ns() - agent->gap_since_ns : 0;
 
 	agent->has_begun = true;
+	flight_sampling(agent->flight);
 	look_at_cost(agent); /* the start's own does not count */
 	agent->proved = agent->setup;
 	if (!gap_ns)

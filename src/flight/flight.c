@@ -48,7 +48,7 @@ struct flight {
 	uint64_t newest_ns;              /* end of the last window that came */
 	struct fired fired[MAX_FIRED];
 	uint32_t nr_fired;
-	bool is_ending, has_new;
+	bool is_ending, has_new, is_sampling;
 	struct flight_numbers numbers;
 };
 
@@ -340,20 +340,35 @@ static bool wait_for_work(struct flight *flight, uint64_t until_ns)
 	return goes_on;
 }
 
+/* Before, an incident would have no windows. */
+static bool is_sampling(struct flight *flight)
+{
+	bool answer;
+
+	pthread_mutex_lock(&flight->lock);
+	answer = flight->is_sampling;
+	pthread_mutex_unlock(&flight->lock);
+	return answer;
+}
+
 static void *run(void *arg)
 {
 	struct flight *flight = arg;
 	uint64_t next_ns = clock_ns() + NS_PER_S;
 
 	while (wait_for_work(flight, next_ns)) {
-		if (clock_ns() >= next_ns) {
-			look(flight);
+		bool is_due = clock_ns() >= next_ns;
+
+		if (is_due)
 			next_ns = clock_ns() > next_ns + NS_PER_S ? clock_ns() + NS_PER_S : next_ns + NS_PER_S;
-		}
-		fire_pending(flight);
+		if (is_due && is_sampling(flight))
+			look(flight);
+		if (is_sampling(flight))
+			fire_pending(flight);
 		store_windows(flight);
 	}
-	fire_pending(flight);
+	if (is_sampling(flight))
+		fire_pending(flight);
 	store_windows(flight);
 	return NULL;
 }
@@ -428,7 +443,7 @@ int flight_start(struct flight *flight, const struct flight_options *options, st
 		return err;
 	pthread_mutex_lock(&flight->lock);
 	flight->options = *options;
-	flight->is_ending = false;
+	flight->is_ending = flight->is_sampling = false;
 	flight->ring.span_ns = options->before_ns;
 	flight->ring.max_bytes = options->max_bytes;
 	flight->numbers.is_on = options->before_ns;
@@ -440,6 +455,13 @@ int flight_start(struct flight *flight, const struct flight_options *options, st
 	if (triggers_have(options->triggers, TRIGGER_SIGNAL))
 		signals_keep_user();
 	return options->before_ns ? start_crash_watch(flight, diag) ?: start_thread(flight, diag) : 0;
+}
+
+void flight_sampling(struct flight *flight)
+{
+	pthread_mutex_lock(&flight->lock);
+	flight->is_sampling = true;
+	pthread_mutex_unlock(&flight->lock);
 }
 
 void flight_stop(struct flight *flight, bool is_last)

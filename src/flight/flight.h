@@ -46,6 +46,8 @@ void flight_free(struct flight *flight); /* after flight_stop; takes NULL */
 /* What was recorded stays from the time before, as far as the bounds let it. 0; -EOPNOTSUPP: the kernel does not have what a trigger
  * reads. */
 MUST_CHECK int flight_start(struct flight *flight, const struct flight_options *options, struct diag *diag);
+/* Samples are taken from now on: before, triggers are not looked at. Any thread. */
+void flight_sampling(struct flight *flight);
 /* All windows have come. `is_last`: an incident ends here; else it goes on with flight_start. */
 void flight_stop(struct flight *flight, bool is_last);
 /* For struct sonde_session_options.timed_profile: in JSON. 0 or a negative errno. */
