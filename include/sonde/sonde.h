@@ -282,6 +282,9 @@ struct sonde_session_options {
 	/* The languages whose frames are walked: "python,java", by sonde_runtime_name; "none"; "all" or NULL. Of others the frames of their
 	 * interpreters are recorded, as of any program. */
 	const char *runtimes;
+	/* With `profile` and `timestamps`: called as `profile`, before it, with the same profile. This one has the times of samples, that
+	 * one has not, so that it is small. NULL: `profile` gets them. */
+	int (*timed_profile)(void *arg, const struct sonde_window *window, const void *bytes, size_t size);
 };
 
 /* Untrusted files are read in a worker, a process without rights: the program that uses the library, started once more. So the program's
@@ -406,6 +409,8 @@ __attribute__((warn_unused_result)) int sonde_profile_merge(struct sonde_profile
  * Parts 2n and 2n + 1 of twice as many are the halves of part n. */
 __attribute__((warn_unused_result)) int sonde_profile_merge_part(struct sonde_profile *profile, const struct sonde_profile *whole,
 								 uint32_t part, uint32_t nr_parts);
+/* Adds a remark to what is kept with the profile, beside its warnings: of 255 bytes at most. -EINVAL: nothing was read. */
+__attribute__((warn_unused_result)) int sonde_profile_note(struct sonde_profile *profile, const char *text);
 /* The next remark, in words, on data of the file that a profile cannot hold; NULL ends. */
 const char *sonde_profile_warning(struct sonde_profile *profile);
 uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile); /* equal samples count once */

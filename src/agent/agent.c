@@ -21,6 +21,7 @@
 #include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
+#include "flight/flight.h"
 #include "send/clickhouse_push.h"
 #include "send/parca_push.h"
 #include "skywalking/sky_client.h"
@@ -41,7 +42,9 @@ static const struct verb_example examples[] = {
 	{ "sonde agent --status", "what the running one does" },
 	{ "sonde agent --skywalking oap:11800 --disable-tls", "and tasks of SkyWalking" },
 	{ "sonde agent --measure cpu,cpu,cpu,cpu,cpu,offcpu", "and off-CPU time, ten seconds of each minute" },
+	{ "sonde agent --recorder 5m --trigger 'cpu>80%/10s' --trigger crash", "and the minutes around trouble, with all times" },
 	{ "sonde show /var/lib/sonde@-1h", "the last hour of it" },
+	{ "sonde convert /var/lib/sonde@-1h,incident incident.html", "what was frozen in the last hour, as a page with a time line" },
 	{ "sonde show /var/lib/sonde@-1h,offcpu", "the off-CPU time of it" },
 	{ "sonde diff /var/lib/sonde@-2h..-1h /var/lib/sonde@-1h", "that hour and the one before" },
 	{ "sonde convert /var/lib/sonde@2026-11-26T03:00..2026-11-26T03:10 night.html", "ten minutes of a night as a page" },
@@ -82,6 +85,7 @@ struct agent {
 	uint32_t nr_deliveries;
 	struct agent_server *server;
 	struct sky_client *skywalking; /* NULL: none */
+	struct flight *flight;
 };
 
 static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
@@ -93,6 +97,11 @@ static int take_window(void *arg, const struct sonde_window *window, const void 
 	for (uint32_t i = 0; !err && i < agent->nr_deliveries; i++)
 		delivery_wake(agent->deliveries[i]);
 	return err;
+}
+
+static int take_timed_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
+{
+	return flight_take(((struct recorder *)arg)->agent->flight, window, bytes, size);
 }
 
 static bool is_new(const struct agent *agent, uint64_t hash)
@@ -121,8 +130,9 @@ static void print_warning(struct agent *agent, const char *warning)
 		output_say("that was the %dth warning: more are in the profiles alone", MAX_WARNINGS);
 }
 
-static void print_warnings(struct agent *agent, struct sonde_session *session)
+static void print_warnings(void *arg, struct sonde_session *session)
 {
+	struct agent *agent = arg;
 	const char *warning;
 
 	pthread_mutex_lock(&agent->warnings_lock);
@@ -194,6 +204,7 @@ static void note_start(void *arg)
 	uint64_t gap_ns = agent->gap_since_ns ? clock_ns() - agent->gap_since_ns : 0;
 
 	agent->has_begun = true;
+	flight_sampling(agent->flight);
 	look_at_cost(agent); /* the start's own does not count */
 	agent->proved = agent->setup;
 	if (!gap_ns)
@@ -332,6 +343,8 @@ static int run(const struct agent_arguments *arguments, struct agent *agent)
 	int err;
 
 	fill_options(agent, measure, &of_library);
+	of_library.timestamps = arguments->recorder_s;
+	of_library.timed_profile = arguments->recorder_s ? take_timed_window : NULL;
 	of_library.started = note_start;
 	of_library.progress = look_for_hangup;
 	of_library.window = end_main_window;
@@ -428,6 +441,7 @@ static int start_server(const struct agent_arguments *arguments, struct agent *a
 {
 	struct agent_sources sources = { .windows = &main_recorder(agent)->windows,
 					 .nr_deliveries = agent->nr_deliveries,
+					 .flight = agent->flight,
 					 .store = arguments->store,
 					 .freq_hz = arguments->freq_hz,
 					 .window_ns = arguments->window_s * NS_PER_S,
@@ -470,14 +484,38 @@ static int start_skywalking(const struct agent_arguments *arguments, const struc
 	return err;
 }
 
+/* Also without --recorder: what it had before may go then. */
+static int start_flight(const struct agent_arguments *arguments, struct agent *agent)
+{
+	const struct flight_options options = { .triggers = &agent->setup->settings.triggers,
+						.before_ns = arguments->recorder_s * NS_PER_S,
+						.after_ns = arguments->recorder_after_s * NS_PER_S,
+						.window_ns = arguments->window_s * NS_PER_S,
+						.max_bytes = arguments->recorder_max_bytes,
+						.store = agent->store,
+						.store_lock = &agent->store_lock,
+						.store_name = arguments->store,
+						.command_line = agent->command_line,
+						.runtimes = arguments->runtimes,
+						.warned = print_warnings,
+						.arg = agent };
+	struct diag diag = { 0 };
+	int err = flight_start(agent->flight, &options, &diag);
+
+	if (err)
+		output_say("%s", failure_text(&diag, err));
+	return err;
+}
+
 static int start_threads(const struct agent_arguments *arguments, const struct agent_settings *settings, struct agent *agent)
 {
-	return start_deliveries(arguments, settings, agent) ?: start_server(arguments, agent) ?:
+	return start_flight(arguments, agent) ?: start_deliveries(arguments, settings, agent) ?: start_server(arguments, agent) ?:
 	       start_skywalking(arguments, settings, agent);
 }
 
 static void end_threads(struct agent *agent)
 {
+	flight_stop(agent->flight, !agent->next);
 	sky_client_end(MOVE(agent->skywalking));
 	agent_server_end(MOVE(agent->server));
 	for (uint32_t i = 0; i < agent->nr_deliveries; i++)
@@ -531,13 +569,16 @@ static int record(struct agent *agent)
 {
 	const struct agent_arguments *arguments = &agent->setup->arguments;
 	CLEANUP(closep) int count_fd = -1; /* the kernel counts while it is open */
-	int code = SONDE_EXIT_FAILED;
+	int code = SONDE_EXIT_FAILED, err;
 
 	prepare(agent);
 	if (arguments->max_cpu_percent)
 		count_bpf(&count_fd);
-	if (!start_threads(arguments, &agent->setup->settings, agent))
+	err = start_threads(arguments, &agent->setup->settings, agent);
+	if (!err)
 		code = run(arguments, agent);
+	else if (err == -EOPNOTSUPP) /* of a trigger */
+		code = SONDE_EXIT_KERNEL_CANNOT;
 	end_threads(agent);
 	signals_done();
 	sonde_session_free(MOVE(agent->session));
@@ -620,12 +661,14 @@ static int start(struct agent *agent)
 	const struct agent_arguments *arguments = &agent->setup->arguments;
 	int code;
 
-	if (agent_cost_reader_new(&agent->costs))
+	agent->flight = flight_new();
+	if (!agent->flight || agent_cost_reader_new(&agent->costs))
 		return output_no_memory();
 	catch_signals(agent->setup); /* from the first moment on, an end is orderly */
 	if (open_store(arguments, &agent->store)) {
 		signals_done();
 		agent_cost_reader_free(agent->costs);
+		flight_free(agent->flight);
 		return SONDE_EXIT_FAILED;
 	}
 	init_recorders(agent);
@@ -637,6 +680,7 @@ static int start(struct agent *agent)
 	done_recorders(agent);
 	store_close(agent->store);
 	agent_cost_reader_free(agent->costs);
+	flight_free(agent->flight);
 	return code;
 }
 
@@ -677,7 +721,11 @@ const struct verb agent_verb = {
 		       "duration before now (-90s, -15m, -1h, -2d) or a date (2026-11-26T20:00, with Z in UTC). Of several types of "
 		       "profiles (--measure) they read cpu, or what is said behind the time: DIRECTORY@-1h,offcpu.\n\n"
 		       "A disk that is full costs the windows of that time, which is said; a store that is corrupt is moved aside; one "
-		       "that another agent has is refused. kill -9 costs the window that was being recorded.",
+		       "that another agent has is refused. kill -9 costs the window that was being recorded.\n\n"
+		       "With --recorder the last minutes are in memory, too, each sample with its time. When a trigger fires, they and "
+		       "the time after it go into the store as incident profiles, with the trigger as a note: show DIRECTORY@,incident "
+		       "names all incidents. They stay there: destinations had the samples before. Windows that are in one incident are "
+		       "not in the next one again. kill -9 loses what is in memory; SIGTERM in an incident stores what there is.",
 	.options = agent_options,
 	.nr_options = AGENT_NR_OPTIONS,
 	.examples = examples,

@@ -12,6 +12,8 @@
 
 #define MAX_FREQ_HZ	 10000
 #define MAX_WINDOW_S	 3600
+#define MAX_RECORDER_S	 86400
+#define MIN_RING_BYTES	 ((uint64_t)64 << 10)
 #define MAX_SKYWALKING_S 240 /* the server forgets processes after five minutes */
 #define MIN_STORE_BYTES	 ((uint64_t)1 << 20)
 #define DEFAULT_STORE_BYTES  ((uint64_t)1 << 30)
@@ -121,6 +123,38 @@ const struct option_spec agent_options[AGENT_NR_OPTIONS] = {
 	  .min = MIN_STORE_BYTES,
 	  .max = INT64_MAX,
 	  .help = "remove the oldest when the profiles are larger than this together: 500M, 1G; 1G, in memory 64M" },
+	{ .group = "Flight recorder",
+	  .name = "recorder",
+	  .metavar = "TIME",
+	  .kind = OPTION_SECONDS,
+	  FIELD(recorder_s),
+	  .min = 1,
+	  .max = MAX_RECORDER_S,
+	  .help = "keep so much of the last time in memory, each sample with its time, and store it when a trigger fires: 5m. show, diff "
+		  "and convert read DIRECTORY@-1h,incident of it. kill -9 loses what is in memory" },
+	{ .name = "trigger",
+	  .metavar = "TRIGGER",
+	  .kind = OPTION_TEXTS,
+	  FIELD(triggers),
+	  .help = "when that is: 'cpu>80%/10s' (mean of the machine's CPUs over so long), psi.cpu, psi.io and psi.memory "
+		  "('psi.cpu>20%/10s': share of the time in which some thread waited), 'file:PATH>200/10s' (a number that a service "
+		  "writes into a file), 'runq.p99>20ms/10s' (more than one in a hundred waits for a CPU is longer), oom (the kernel "
+		  "killed a process for lack of memory), crash (SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL ended a process: its stack is "
+		  "DIRECTORY@-1h,crash), signal (SIGUSR2 to the agent); signal. May be repeated. At most 6 in an hour" },
+	{ .name = "recorder-after",
+	  .metavar = "TIME",
+	  .kind = OPTION_SECONDS,
+	  FIELD(recorder_after_s),
+	  .min = 1,
+	  .max = MAX_RECORDER_S,
+	  .help = "and store so much of the time after it; 1m. Another trigger meanwhile makes it longer, up to the recorder's time more" },
+	{ .name = "recorder-max-bytes",
+	  .metavar = "BYTES",
+	  .kind = OPTION_BYTES,
+	  FIELD(recorder_max_bytes),
+	  .min = MIN_RING_BYTES,
+	  .max = INT64_MAX,
+	  .help = "drop the oldest of what is in memory before its time when it is larger than this; 64M" },
 	{ .group = "Where it is delivered",
 	  .name = "otlp",
 	  .otel_name = "collection-agent",
@@ -275,6 +309,8 @@ const struct agent_arguments agent_defaults = {
 	.symbols = "names",
 	.store = "/var/lib/sonde",
 	.store_max_age = "7d",
+	.recorder_after_s = 60,
+	.recorder_max_bytes = DEFAULT_MEMORY_BYTES,
 	.skywalking_period = "9ms",
 	.skywalking_layer = "OS_LINUX",
 	.skywalking_service = "{service}",

@@ -24,13 +24,15 @@ struct agent_arguments {
 	const char *skywalking_authentication, *skywalking_period;
 	const char *skywalking_layer, *skywalking_service, *skywalking_instance, *skywalking_process;
 	uint64_t skywalking_heartbeat_s, skywalking_check_s, skywalking_flush_s;
+	uint64_t recorder_s, recorder_after_s, recorder_max_bytes; /* recorder_s 0: none */
+	struct option_texts triggers;
 	const char *listen, *format;
 	const char *otlp_compression, *otlp_version;
 	bool disable_tls;
 	bool print_config, status;
 };
 
-#define AGENT_NR_OPTIONS 55
+#define AGENT_NR_OPTIONS 59
 extern const struct option_spec agent_options[AGENT_NR_OPTIONS];
 /* What holds where nothing is given: in the arguments, zeros are not given. */
 extern const struct agent_arguments agent_defaults;

@@ -72,6 +72,7 @@ void agent_report_make(const struct agent_sources *sources, struct store_report 
 	agent_windows_numbers(sources->windows, &ret_report->windows);
 	for (uint32_t i = 0; i < sources->nr_others; i++)
 		agent_windows_numbers(sources->others[i], &ret_report->others[i]);
+	flight_numbers(sources->flight, &ret_report->flight);
 	refresh_store(sources, ret_report->windows.last_number, store);
 	ret_report->store = *store;
 	for (uint32_t i = 0; i < sources->nr_deliveries; i++) {

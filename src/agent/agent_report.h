@@ -4,6 +4,7 @@
 #include "agent/agent_measures.h"
 #include "agent/agent_windows.h"
 #include "agent/delivery.h"
+#include "flight/flight.h"
 
 #define AGENT_MAX_DESTINATIONS 4
 
@@ -14,6 +15,7 @@ struct agent_sources {
 	uint32_t nr_others;
 	struct delivery *deliveries[AGENT_MAX_DESTINATIONS];
 	uint32_t nr_deliveries;
+	struct flight *flight;
 	const char *store; /* directory */
 	uint64_t freq_hz, window_ns;
 	uint64_t start_unix_ns;
@@ -38,6 +40,7 @@ struct agent_report {
 	const struct agent_sources *sources;
 	struct window_numbers windows, others[MEASURE_COUNT];
 	struct store_report store;
+	struct flight_numbers flight;
 	struct destination_report destinations[AGENT_MAX_DESTINATIONS];
 	uint64_t cpu_ns, rss_bytes; /* of this process */
 	bool is_healthy;

@@ -118,6 +118,27 @@ static int check_store(const struct agent_arguments *arguments, struct diag *dia
 	return diag_errno(diag, EINVAL, "with --store none profiles need a destination: --otlp, --pyroscope, --parca or --clickhouse");
 }
 
+static int parse_recorder(const struct agent_arguments *arguments, struct agent_settings *settings, struct diag *diag)
+{
+	const struct option_texts *texts = &arguments->triggers;
+	int err = 0;
+
+	if (!arguments->recorder_s)
+		return texts->nr ? diag_errno(diag, EINVAL, "a trigger freezes what the recorder has: --recorder 5m") : 0;
+	if (store_is_in_memory(arguments->store))
+		return diag_errno(diag, EINVAL, "with --store none there is no place for what --recorder freezes");
+	if (settings->measures.main != MEASURE_CPU)
+		return diag_errno(diag, EINVAL, "--recorder keeps cpu profiles, which --measure does not have");
+	for (uint32_t i = 0; !err && i < texts->nr; i++)
+		err = triggers_add(&settings->triggers, texts->texts[i], diag);
+	return err || texts->nr ? err : triggers_add(&settings->triggers, "signal", diag);
+}
+
+void agent_settings_done(struct agent_settings *settings)
+{
+	triggers_done(&settings->triggers);
+}
+
 int agent_settings_parse(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag)
 {
 	int err = check_store(arguments, diag) ?: runtimes_option_check(arguments->runtimes, diag) ?:
@@ -140,6 +161,8 @@ int agent_settings_parse(const struct agent_arguments *arguments, struct agent_s
 		err = parse_clickhouse(arguments, ret_settings, diag);
 	if (!err && arguments->skywalking.address)
 		err = skywalking_endpoint_parse(arguments->skywalking.address, arguments->disable_tls, &ret_settings->skywalking, diag);
+	if (!err)
+		err = parse_recorder(arguments, ret_settings, diag);
 	if (!err)
 		err = parse_env(&arguments->env, &ret_settings->env, diag);
 	return err ? err : parse_sky_names(arguments, ret_settings, diag);

@@ -7,6 +7,7 @@
 #include "agent/agent_measures.h"
 #include "agent/agent_options.h"
 #include "base/diag.h"
+#include "flight/trigger.h"
 #include "send/endpoint.h"
 #include "send/otlp_push.h"
 #include "send/pyroscope_push.h"
@@ -36,8 +37,11 @@ struct agent_settings {
 	char host[HOST_NAME_MAX + 1];
 	struct sky_names sky_names;
 	struct env_names env;
+	struct triggers triggers; /* with --recorder */
 };
 
 const char *agent_symbols_at(uint32_t i); /* the words of --symbols; NULL ends */
+void agent_settings_done(struct agent_settings *settings);
+
 /* Borrows the arguments' texts. 0; -EINVAL, or another error, with a line. */
 MUST_CHECK int agent_settings_parse(const struct agent_arguments *arguments, struct agent_settings *ret_settings, struct diag *diag);

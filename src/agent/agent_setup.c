@@ -11,6 +11,7 @@ void agent_setup_free(struct agent_setup *setup)
 	while (setup) {
 		struct agent_setup *before = setup->before;
 
+		agent_settings_done(&setup->settings);
 		config_free(setup->config);
 		free(setup);
 		setup = before;

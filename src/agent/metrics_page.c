@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "flight/flight_page.h"
 
 /* Families of the counts of windows: one for each group, but for "samples", whose names are families. */
 static const struct {
@@ -235,6 +236,8 @@ void metrics_page_write(const struct agent_report *report, struct buffer *buffer
 	write_time(buffer, "sonde_start_timestamp_seconds", "gauge", "When the agent began.", report->sources->start_unix_ns);
 	write_windows(buffer, report);
 	write_store(buffer, report);
+	if (report->flight.is_on)
+		flight_page_metrics(buffer, &report->flight);
 	if (report->sources->nr_deliveries)
 		write_destinations(buffer, report);
 	write_number(buffer, "sonde_sampling_hertz", "gauge", "Rate of sampling, which --max-cpu lowers.",

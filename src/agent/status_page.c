@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "flight/flight_page.h"
 #include "codec/json.h"
 
 #define FORMAT	   "sonde-agent"
@@ -105,6 +106,8 @@ void status_page_text(const struct agent_report *report, struct buffer *buffer)
 			      report->windows.nr_evicted);
 	else
 		buffer_printf(buffer, "store: %s, which cannot be read now\n", sources->store);
+	if (report->flight.is_on)
+		flight_page_text(buffer, &report->flight);
 	for (uint32_t i = 0; i < sources->nr_deliveries; i++)
 		write_destination(buffer, &report->destinations[i]);
 	buffer_printf(buffer, "own cost: %.2f s of CPU time, %.1f MiB of memory\n", (double)report->cpu_ns / (double)NS_PER_S,
@@ -247,6 +250,8 @@ void status_page_json(const struct agent_report *report, struct buffer *buffer)
 	add_windows(&json, report->sources->windows->type, &report->windows);
 	add_others(&json, report);
 	add_store(&json, report);
+	if (report->flight.is_on)
+		flight_page_json(&json, &report->flight);
 	json_key(&json, "destinations");
 	json_open(&json, '[');
 	for (uint32_t i = 0; i < report->sources->nr_deliveries; i++)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 int number_u64(const char *text, uint64_t max, uint64_t *ret_value)
 {
@@ -21,6 +22,32 @@ int number_u64(const char *text, uint64_t max, uint64_t *ret_value)
 		return -ERANGE;
 	*ret_value = value;
 	return 0;
+}
+
+#define MAX_DECIMAL UINT64_C(1000000000000000)
+
+int number_decimal(const char *text, double *ret_value)
+{
+	char whole[20];
+	size_t nr_whole = strcspn(text, "."), nr_fraction = text[nr_whole] ? strlen(text + nr_whole + 1) : 0;
+	uint64_t value, fraction = 0;
+	double scale = 1;
+	int err;
+
+	if (nr_fraction > 9 || (text[nr_whole] && !nr_fraction))
+		return -EINVAL;
+	if (nr_whole >= sizeof(whole))
+		return strspn(text, "0123456789") == nr_whole ? -ERANGE : -EINVAL;
+	memcpy(whole, text, nr_whole);
+	whole[nr_whole] = '\0';
+	err = number_u64(whole, MAX_DECIMAL, &value);
+	if (!err && nr_fraction)
+		err = number_u64(text + nr_whole + 1, UINT64_MAX, &fraction);
+	for (size_t i = 0; i < nr_fraction; i++)
+		scale *= 10;
+	if (!err)
+		*ret_value = (double)value + (double)fraction / scale;
+	return err;
 }
 
 static int hex_digit(char c)

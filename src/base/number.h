@@ -7,6 +7,8 @@
 
 /* Decimal. 0; -EINVAL: `text` is not a whole number; -ERANGE: it is above `max`. */
 MUST_CHECK int number_u64(const char *text, uint64_t max, uint64_t *ret_value);
+/* Decimal, with or without a fraction of up to 9 digits: "12", "0.5". 0; -EINVAL: `text` is none; -ERANGE: it is above 10^15. */
+MUST_CHECK int number_decimal(const char *text, double *ret_value);
 /* Reads a hexadecimal number without 0x at *pos, and moves *pos behind it. 0 or -EINVAL. */
 MUST_CHECK int number_hex(const char **pos, const char *end, uint64_t *ret_value);
 

@@ -20,7 +20,7 @@ static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
 static void (*_Atomic stop_fn)(void *arg);
 static void *_Atomic stop_arg;
 static atomic_uint nr_signals; /* 0: measuring, 1: to be reported, 2: in a hurry */
-static atomic_bool is_reporting, has_hangup;
+static atomic_bool is_reporting, has_hangup, has_user;
 static _Atomic uint64_t first_ns;
 
 static void on_pipe(int signal)
@@ -67,6 +67,11 @@ static void on_end(int signal)
 static void on_hangup(int signal)
 {
 	atomic_store(&has_hangup, true);
+}
+
+static void on_user(int signal)
+{
+	atomic_store(&has_user, true);
 }
 
 static void handle(int signal, void (*handler)(int))
@@ -131,4 +136,14 @@ void signals_keep_hangups(void)
 bool signals_take_hangup(void)
 {
 	return atomic_exchange(&has_hangup, false);
+}
+
+void signals_keep_user(void)
+{
+	handle(SIGUSR2, on_user);
+}
+
+bool signals_take_user(void)
+{
+	return atomic_exchange(&has_user, false);
 }

@@ -19,3 +19,6 @@ bool signals_came(void);                                    /* since signals_sto
 /* From now on SIGHUP ends nothing; signals_take_hangup says once that it came. Call it after signals_stop. */
 void signals_keep_hangups(void);
 bool signals_take_hangup(void);
+/* The same for SIGUSR2, which would end the program. */
+void signals_keep_user(void);
+bool signals_take_user(void);

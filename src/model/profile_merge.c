@@ -9,6 +9,7 @@
 struct merge {
 	struct profile *to;
 	const struct profile *from;
+	bool without_times;
 	uint32_t *strings, *mappings, *functions, *locations, *stacks;
 };
 
@@ -135,6 +136,8 @@ static int copy_sample(const struct merge *merge, uint32_t number)
 		err = copy_stack(merge, &sample.kernel_stack);
 	sample.comm = copy_string(merge, sample.comm);
 	sample.labels = copy_labels(merge, sample.labels);
+	if (merge->without_times)
+		sample.time_ns = 0;
 	if (!err && (sample.comm == PROFILE_NONE || sample.labels == PROFILE_NONE))
 		err = -ENOMEM;
 	return err ? err : profile_add(merge->to, &sample);
@@ -234,11 +237,12 @@ static int copy_histograms(const struct merge *merge, uint32_t part, uint32_t nr
 	return err;
 }
 
-int profile_merge_part(struct profile *to, const struct profile *from, uint32_t part, uint32_t nr_parts)
+static int merge_part(struct profile *to, const struct profile *from, uint32_t part, uint32_t nr_parts, bool without_times)
 {
 	CLEANUP(merge_done) struct merge merge = {
 		.to = to,
 		.from = from,
+		.without_times = without_times,
 		.strings = numbers(profile_nr_strings(from)),
 		.mappings = numbers(profile_nr_mappings(from)),
 		.functions = numbers(profile_nr_functions(from)),
@@ -254,9 +258,24 @@ int profile_merge_part(struct profile *to, const struct profile *from, uint32_t 
 	return err;
 }
 
+int profile_merge_part(struct profile *to, const struct profile *from, uint32_t part, uint32_t nr_parts)
+{
+	return merge_part(to, from, part, nr_parts, false);
+}
+
 int profile_merge(struct profile *to, const struct profile *from)
 {
-	return profile_merge_part(to, from, 0, 1);
+	return merge_part(to, from, 0, 1, false);
+}
+
+int profile_without_times(const struct profile *from, struct profile **ret_profile)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	int err = profile ? merge_part(profile, from, 0, 1, true) : -ENOMEM;
+
+	if (!err)
+		*ret_profile = MOVE(profile);
+	return err;
 }
 
 /* --- the account ---------------------------------------------------------------------------------------------------------------------- */

@@ -10,5 +10,7 @@ MUST_CHECK int profile_merge(struct profile *to, const struct profile *from);
 /* Adds the account, and part number `part` of `nr_parts` of the samples and histograms. Each is in one part; the parts are of about the
  * same number, a process's samples are together; part 2n and 2n + 1 of twice as many are the halves of part n. Returns likewise. */
 MUST_CHECK int profile_merge_part(struct profile *to, const struct profile *from, uint32_t part, uint32_t nr_parts);
+/* A copy in which samples of all times are one. 0 or -ENOMEM. */
+MUST_CHECK int profile_without_times(const struct profile *from, struct profile **ret_profile);
 /* Adds what `more` measured and cost. Counts and durations add up; of sizes at the end of a run the largest is kept. */
 void account_merge(struct account *account, const struct account *more);

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "model/profile_merge.h"
 #include "output/output.h"
 #include "output/output_pattern.h"
 #include "output/report_file.h"
@@ -201,14 +202,27 @@ static int write_to_stdout(struct outputs *outputs, const struct output *output,
 	return err ? err : report_file_write(profile, output->format, &outputs->export, output->path, REPORT_BYTES_MAX, diag);
 }
 
+static int give_to(const struct outputs *outputs, output_take_fn take, const struct profile *profile, const struct output_window *window,
+		   struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(REPORT_BYTES_MAX);
+	int err = export_write(profile, outputs->receiver.format, &outputs->export, &bytes, diag);
+
+	err = err ? err : bytes.err;
+	return err ? err : take(outputs->receiver.arg, profile, window, &bytes);
+}
+
 static int give(const struct outputs *outputs, const struct profile *profile, const struct output_window *window, struct diag *diag)
 {
 	const struct output_receiver *receiver = &outputs->receiver;
-	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(REPORT_BYTES_MAX);
-	int err = export_write(profile, receiver->format, &outputs->export, &bytes, diag);
+	CLEANUP(profile_freep) struct profile *untimed = NULL;
+	int first_err, err;
 
-	err = err ? err : bytes.err;
-	return err ? err : receiver->take(receiver->arg, profile, window, &bytes);
+	if (!receiver->take_timed)
+		return give_to(outputs, receiver->take, profile, window, diag);
+	first_err = give_to(outputs, receiver->take_timed, profile, window, diag);
+	err = profile_without_times(profile, &untimed) ?: give_to(outputs, receiver->take, untimed, window, diag);
+	return first_err ? first_err : err;
 }
 
 int outputs_write(struct outputs *outputs, const struct profile *profile, const struct output_window *window, struct diag *diag)

@@ -24,8 +24,11 @@ struct output_window {
 };
 
 /* Takes each window's profile as bytes; borrowed for the call. 0 or a negative errno. */
+typedef int (*output_take_fn)(void *arg, const struct profile *profile, const struct output_window *window, const struct buffer *bytes);
+
 struct output_receiver {
-	int (*take)(void *arg, const struct profile *profile, const struct output_window *window, const struct buffer *bytes);
+	output_take_fn take;
+	output_take_fn take_timed;    /* gets it before, with the times of samples, which `take` then has not; NULL: `take` has them */
 	void *arg;
 	enum export_format format;
 };

@@ -291,6 +291,14 @@ int sonde_profile_merge(struct sonde_profile *profile, const struct sonde_profil
 	return sonde_profile_merge_part(profile, more, 0, 1);
 }
 
+int sonde_profile_note(struct sonde_profile *profile, const char *text)
+{
+	if (!profile || !profile->profile)
+		return -EINVAL;
+	account_note(profile_account(profile->profile), "%s", text);
+	return 0;
+}
+
 const char *sonde_profile_warning(struct sonde_profile *profile)
 {
 	const struct account *account = profile && profile->profile ? profile_account_of(profile->profile) : NULL;

@@ -33,9 +33,10 @@ int sonde_session_add_output(struct sonde_session *session, const char *path, co
 	return 0;
 }
 
-static int receive(void *arg, const struct profile *profile, const struct output_window *window, const struct buffer *bytes)
+static int pass_on(const struct sonde_session *session,
+		   int (*take)(void *arg, const struct sonde_window *window, const void *bytes, size_t size),
+		   const struct profile *profile, const struct output_window *window, const struct buffer *bytes)
 {
-	const struct sonde_session *session = arg;
 	const struct account *account = profile_account_of(profile);
 	struct window_counts counts;
 	struct sonde_window info = { .size = sizeof(info),
@@ -47,7 +48,21 @@ static int receive(void *arg, const struct profile *profile, const struct output
 
 	window_counts_fill(account, &counts);
 	info.nr_counts = counts.nr;
-	return session->options.profile(session->options.arg, &info, bytes->data, bytes->size);
+	return take(session->options.arg, &info, bytes->data, bytes->size);
+}
+
+static int receive(void *arg, const struct profile *profile, const struct output_window *window, const struct buffer *bytes)
+{
+	const struct sonde_session *session = arg;
+
+	return pass_on(session, session->options.profile, profile, window, bytes);
+}
+
+static int receive_timed(void *arg, const struct profile *profile, const struct output_window *window, const struct buffer *bytes)
+{
+	const struct sonde_session *session = arg;
+
+	return pass_on(session, session->options.timed_profile, profile, window, bytes);
 }
 
 int session_set_receiver(struct sonde_session *session)
@@ -59,6 +74,8 @@ int session_set_receiver(struct sonde_session *session)
 	if (!session->options.profile_format)
 		return diag_errno(&session->diag, EINVAL, "no format for the profiles: set profile_format");
 	*receiver = (struct output_receiver){ .take = receive, .arg = session };
+	if (session->options.timed_profile)
+		receiver->take_timed = receive_timed;
 	return export_format_by_name(session->options.profile_format, &session->diag, &receiver->format);
 }
 

@@ -8,7 +8,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <zstd.h>
 
 #include "store/sqlite_api.h"
 
@@ -20,6 +19,9 @@ struct store {
 	sqlite3 *db;
 	int lock_fd; /* -1: not the owner */
 };
+
+/* What was frozen was delivered before, as windows: a destination would count it twice. */
+#define IS_SENT "type NOT IN ('" STORE_INCIDENT "', '" STORE_CRASH "')"
 
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS window(id INTEGER PRIMARY KEY AUTOINCREMENT, profile_id BLOB NOT NULL, type TEXT NOT NULL,"
@@ -251,20 +253,6 @@ int store_open(const char *directory, enum store_mode mode, struct diag *diag, c
 	return 0;
 }
 
-static int pack(const struct store_row *row, struct diag *diag, void **ret_packed, size_t *ret_size)
-{
-	size_t room = ZSTD_compressBound(row->body_bytes);
-	CLEANUP(freep) void *packed = malloc(room);
-
-	if (!packed)
-		return -ENOMEM;
-	*ret_size = ZSTD_compress(packed, room, row->body, row->body_bytes, ZSTD_CLEVEL_DEFAULT);
-	if (ZSTD_isError(*ret_size))
-		return diag_errno(diag, EIO, "cannot compress a window: %s", ZSTD_getErrorName(*ret_size));
-	*ret_packed = MOVE(packed);
-	return 0;
-}
-
 int store_add(struct store *store, const struct store_row *row, struct diag *diag)
 {
 	CLEANUP(statement_done) struct statement statement = { 0 };
@@ -272,9 +260,7 @@ int store_add(struct store *store, const struct store_row *row, struct diag *dia
 	size_t size = 0;
 	int err;
 
-	if (row->body_bytes > STORE_MAX_BODY_BYTES)
-		return diag_errno(diag, EFBIG, "a window is too large for the store");
-	err = pack(row, diag, &packed, &size);
+	err = packed_body_make(row->body, row->body_bytes, diag, &packed, &size);
 	if (!err)
 		err = prepare(store, "INSERT INTO window(profile_id, type, start_ns, end_ns, body) VALUES(?, ?, ?, ?, ?)", diag,
 			      &statement);
@@ -319,8 +305,8 @@ static int run_with_id(struct store *store, const char *sql, sqlite3_int64 id, s
 static int count_unsent(struct store *store, sqlite3_int64 cut, struct diag *diag, uint64_t *ret_nr)
 {
 	CLEANUP(statement_done) struct statement statement = { 0 };
-	int err = prepare(store, "SELECT coalesce(sum((SELECT count(*) FROM window WHERE id <= ? AND id > delivered)), 0) FROM destination",
-			  diag, &statement);
+	int err = prepare(store, "SELECT coalesce(sum((SELECT count(*) FROM window WHERE id <= ? AND id > delivered AND " IS_SENT
+		")), 0) FROM destination", diag, &statement);
 
 	if (err)
 		return err;
@@ -345,7 +331,7 @@ int store_evict(struct store *store, uint64_t oldest_ns, uint64_t max_bytes, str
 		err = count_unsent(store, cut, diag, &evicted.nr_unsent);
 	if (!err)
 		err = run_with_id(store, "UPDATE destination SET evicted = evicted +"
-			" (SELECT count(*) FROM window WHERE id <= ? AND id > delivered)", cut, diag);
+			" (SELECT count(*) FROM window WHERE id <= ? AND id > delivered AND " IS_SENT ")", cut, diag);
 	if (!err)
 		err = run_with_id(store, "DELETE FROM window WHERE id <= ?", cut, diag);
 	if (!err)
@@ -384,20 +370,6 @@ void store_row_done(struct store_row *row)
 	*row = (struct store_row){ 0 };
 }
 
-/* The file may be another's work: no size is believed. */
-static int unpack(const void *packed, size_t size, struct diag *diag, struct store_row *row)
-{
-	unsigned long long bytes = ZSTD_getFrameContentSize(packed, size); /* its errors are larger than any limit */
-
-	if (!packed || bytes > STORE_MAX_BODY_BYTES)
-		return diag_errno(diag, EUCLEAN, "the store has a row that sonde did not write");
-	row->body = malloc((size_t)bytes + 1);
-	if (!row->body)
-		return -ENOMEM;
-	row->body_bytes = ZSTD_decompress(row->body, (size_t)bytes, packed, size);
-	return row->body_bytes == bytes ? 0 : diag_errno(diag, EUCLEAN, "a row of the store is damaged");
-}
-
 #define ROW_COLUMNS "id, profile_id, type, start_ns, end_ns, body"
 
 /* Takes the row that the statement finds. */
@@ -419,7 +391,9 @@ static int take_row(struct store *store, const struct statement *statement, stru
 	row.end_ns = (uint64_t)store->sqlite.column_int64(statement->handle, 4);
 	row.type = strdup((const char *)store->sqlite.column_text(statement->handle, 2) ?: "");
 	size = (size_t)store->sqlite.column_bytes(statement->handle, 5);
-	err = row.type ? unpack(store->sqlite.column_blob(statement->handle, 5), size, diag, &row) : -ENOMEM;
+	err = row.type ? 0 : -ENOMEM;
+	if (!err)
+		err = packed_body_open(store->sqlite.column_blob(statement->handle, 5), size, diag, &row.body, &row.body_bytes);
 	if (err)
 		return err;
 	*ret_row = row;
@@ -493,7 +467,7 @@ int store_next_undelivered(struct store *store, const char *destination, struct 
 	int err = store_mark_delivered(store, destination, 0, diag);
 
 	err = err ? err : prepare(store, "SELECT " ROW_COLUMNS " FROM window WHERE id > (SELECT delivered FROM destination WHERE name = ?)"
-		" ORDER BY id LIMIT 1", diag, &statement);
+		" AND " IS_SENT " ORDER BY id LIMIT 1", diag, &statement);
 	if (err)
 		return err;
 	store->sqlite.bind_text(statement.handle, 1, destination, -1, SQLITE_STATIC);
@@ -518,7 +492,8 @@ static int read_number(struct store *store, const char *sql, const char *destina
 int store_waiting(struct store *store, const char *destination, struct diag *diag, uint64_t *ret_nr)
 {
 	return read_number(store,
-			   "SELECT count(*) FROM window WHERE id > coalesce((SELECT delivered FROM destination WHERE name = ?), 0)",
+			   "SELECT count(*) FROM window WHERE id > coalesce((SELECT delivered FROM destination WHERE name = ?), 0)"
+			   " AND " IS_SENT,
 			   destination, diag, ret_nr);
 }
 

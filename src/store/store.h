@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "store/packed_body.h"
 
 struct store;
 
@@ -20,8 +21,10 @@ enum store_mode {
 };
 
 #define STORE_PROFILE_ID_BYTES 16
-#define STORE_MAX_BODY_BYTES ((size_t)256 << 20)
 #define STORE_IN_MEMORY "none"
+/* Types of rows that stay in the store: no destination receives them. */
+#define STORE_INCIDENT "incident"
+#define STORE_CRASH "crash"
 #define STORE_MAX_MEMORY ((uint64_t)512 << 20) /* SQLite's own limit for such a database is a GiB, with its indexes and free pages */
 
 struct store_row {

@@ -102,7 +102,8 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"tracing": {"sonde", "base", "cli"},
 	"allocs": {"sonde", "base", "cli"},
 	"skywalking": {"sonde", "base", "identity", "proxy", "codec", "send", "cli"},
-	"agent": {"sonde", "base", "codec", "store", "send", "serve", "cli", "skywalking"},
+	"flight": {"sonde", "base", "codec", "store", "cli"},
+	"agent": {"sonde", "base", "codec", "store", "send", "serve", "cli", "skywalking", "flight"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "heap", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself

@@ -282,9 +282,9 @@ def settings():
 
 	with open(path, "w", encoding="ascii") as file:
 		file.write("# a comment\nstore-max-age: 3d\nfrequency: 97\nstore: \"/tmp/it's\"\n")
-	check_equal(printed(), {"measure": "'cpu'", "frequency": "19", "window": "10", "symbols": "'names'", "store": "'/var/lib/sonde'", "store-max-age": "'7d'", "store-max-bytes": str(1 << 30)}, "defaults")
+	check_equal(printed(), {"measure": "'cpu'", "frequency": "19", "window": "10", "symbols": "'names'", "store": "'/var/lib/sonde'", "store-max-age": "'7d'", "store-max-bytes": str(1 << 30), "recorder-after": "60", "recorder-max-bytes": str(64 << 20)}, "defaults")
 	got = printed("--config", path, "--window", 3, SONDE_FREQUENCY="49", SONDE_WINDOW="7", SONDE_STORE_MAX_BYTES="5M")
-	check_equal(got, {"measure": "'cpu'", "frequency": "49", "window": "3", "symbols": "'names'", "store": "'/tmp/it''s'", "store-max-age": "'3d'", "store-max-bytes": str(5 << 20)}, "all of them")
+	check_equal(got, {"measure": "'cpu'", "frequency": "49", "window": "3", "symbols": "'names'", "store": "'/tmp/it''s'", "store-max-age": "'3d'", "store-max-bytes": str(5 << 20), "recorder-after": "60", "recorder-max-bytes": str(64 << 20)}, "all of them")
 	with open(path, "w", encoding="ascii") as file:
 		file.writelines("%s: %s\n" % line for line in got.items())
 	check_equal(printed("--config", path), got, "what was printed, read again")

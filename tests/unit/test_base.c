@@ -42,6 +42,22 @@ static void numbers_are_whole(void **state)
 	assert_true(value == UINT64_MAX); /* failures leave it alone */
 }
 
+static void decimals_are_strict(void **state)
+{
+	double value = 7;
+
+	assert_int_equal(number_decimal("0.125", &value), 0);
+	assert_true(value == 0.125);
+	assert_int_equal(number_decimal("1000000000000000", &value), 0);
+	assert_true(value == 1e15);
+	assert_int_equal(number_decimal("1000000000000001", &value), -ERANGE);
+	assert_int_equal(number_decimal("99999999999999999999999999", &value), -ERANGE);
+	for (const char *const *bad = (const char *const[]){ "", ".", ".5", "5.", "-1", "1.2.3", "1.0000000001", "1e3", "1.x", NULL }; *bad;
+	     bad++)
+		assert_int_equal(number_decimal(*bad, &value), -EINVAL);
+	assert_true(value == 1e15);
+}
+
 static void hex_stops_at_the_end(void **state)
 {
 	const char text[] = "7fFe-1";
@@ -325,6 +341,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_whole),
+		cmocka_unit_test(decimals_are_strict),
 		cmocka_unit_test(hex_stops_at_the_end),
 		cmocka_unit_test(reader_failure_is_sticky),
 		cmocka_unit_test(reader_refuses_endless_leb),

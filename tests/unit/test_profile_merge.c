@@ -160,6 +160,31 @@ static void parts_have_all(void **state)
 	}
 }
 
+/* Samples that differ in their time alone are one; the rest of them, and the account, stay. */
+static void times_go(void **state)
+{
+	CLEANUP(profile_freep) struct profile *timed = made("x", "f", 3, 100), *untimed = NULL;
+	struct profile_sample sample = *profile_sample_at(timed, 0);
+	uint32_t nr;
+
+	for (uint64_t time_ns = 100; time_ns < 105; time_ns++) {
+		sample.time_ns = time_ns;
+		assert_int_equal(profile_add(timed, &sample), 0);
+	}
+	sample.tid = 9;
+	assert_int_equal(profile_add(timed, &sample), 0);
+	assert_int_equal(profile_nr_samples(timed), 7);
+	assert_int_equal(profile_without_times(timed, &untimed), 0);
+	assert_int_equal(profile_nr_samples(untimed), 2);
+	assert_int_equal(profile_sample_at(untimed, 0)->values[0], 18);
+	assert_int_equal(profile_sample_at(untimed, 0)->time_ns, 0);
+	assert_int_equal(profile_sample_at(untimed, 1)->values[0], 3);
+	assert_string_equal(profile_string_text(untimed, profile_labels_at(untimed, profile_sample_at(untimed, 1)->labels, &nr)->text),
+			    "text");
+	assert_int_equal(profile_account_of(untimed)->recorded, 3);
+	assert_int_equal(profile_account_of(untimed)->start_unix_ns, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +192,7 @@ int main(void)
 		cmocka_unit_test(other_values_are_refused),
 		cmocka_unit_test(an_empty_window_adds_its_time),
 		cmocka_unit_test(parts_have_all),
+		cmocka_unit_test(times_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,7 @@ static void profiles(void **state)
 	assert_int_equal(sonde_profile_read_bytes(NULL, "x", "", 0, NULL), -EINVAL);
 	assert_int_equal(sonde_profile_merge(NULL, NULL), -EINVAL);
 	assert_int_equal(sonde_profile_merge_part(NULL, NULL, 0, 1), -EINVAL);
+	assert_int_equal(sonde_profile_note(NULL, "x"), -EINVAL);
 	assert_int_equal(sonde_profile_write_bytes(NULL, NULL, NULL, NULL), -EINVAL);
 	assert_null(sonde_profile_warning(NULL));
 	assert_int_equal(sonde_profile_nr_samples(NULL), 0);
@@ -121,6 +122,7 @@ static void a_profile_of_nothing(void **state)
 	assert_int_equal(sonde_profile_diff(profile, NULL, NULL), -EINVAL);
 	assert_int_equal(sonde_profile_merge(profile, NULL), -EINVAL);
 	assert_int_equal(sonde_profile_merge_part(profile, profile, 1, 1), -EINVAL);
+	assert_int_equal(sonde_profile_note(profile, "x"), -EINVAL);
 	assert_int_equal(sonde_profile_write_bytes(profile, NULL, NULL, NULL), -EINVAL);
 	assert_null(sonde_profile_warning(profile));
 	assert_int_equal(sonde_profile_nr_samples(profile), 0);
