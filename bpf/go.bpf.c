@@ -27,7 +27,7 @@ struct { /* by tgid */
 	__uint(max_entries, RUNTIME_MAX_PROCESSES);
 	__type(key, __u32);
 	__type(value, struct sonde_go);
-} runtime_processes MAP("sonde_rt_procs");
+} runtime_processes MAP("sonde_go_ps");
 _Static_assert(sizeof(struct sonde_go) <= sizeof(union sonde_runtime_known), "no room");
 
 static __always_inline enum sonde_stack_state send_labels(struct scratch *s)

@@ -17,7 +17,7 @@ struct { /* by tgid */
 	__uint(max_entries, RUNTIME_MAX_PROCESSES);
 	__type(key, __u32);
 	__type(value, RUNTIME_STRUCT);
-} runtime_processes MAP("sonde_rt_procs");
+} runtime_processes MAP(RUNTIME_TEXT(RUNTIME_PROGRAM) "_ps");
 _Static_assert(sizeof(RUNTIME_STRUCT) <= sizeof(union sonde_runtime_known), "no room");
 
 /* From the current frame, in the runtime's code, to its caller. */

@@ -30,7 +30,7 @@ struct { /* by tgid */
 	__uint(max_entries, RUNTIME_MAX_PROCESSES);
 	__type(key, __u32);
 	__type(value, RUNTIME_STRUCT);
-} runtime_processes MAP("sonde_rt_procs");
+} runtime_processes MAP(RUNTIME_TEXT(RUNTIME_PROGRAM) "_ps");
 _Static_assert(sizeof(RUNTIME_STRUCT) <= sizeof(union sonde_runtime_known), "no room");
 
 static __always_inline const RUNTIME_STRUCT *known_of(const struct scratch *s)

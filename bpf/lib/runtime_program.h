@@ -6,6 +6,8 @@
 #include "send.h"
 
 #define RUNTIME_FEW 8
+#define RUNTIME_TEXT(name) RUNTIME_TEXT_OF(name)
+#define RUNTIME_TEXT_OF(name) #name
 #define RUNTIME_MAX_PROCESSES 4096 /* per runtime */
 
 enum known {

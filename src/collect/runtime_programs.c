@@ -99,13 +99,21 @@ static int set_knobs(const struct runtime_programs *programs, struct bpf_object 
 	return 0;
 }
 
+static struct bpf_map *processes_of(const struct bpf_object *object, enum sonde_runtime kind)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "sonde_%s_ps", objects[kind].name);
+	return bpf_object__find_map_by_name(object, name);
+}
+
 /* All triggers share one map of processes. */
 static int share_processes(const struct runtime_programs *programs, const struct users *users, enum sonde_runtime kind,
 			   const struct bpf_object *object)
 {
 	if (users == programs->users)
 		return 0;
-	return bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "sonde_rt_procs"), programs->kinds[kind].processes_fd);
+	return bpf_map__reuse_fd(processes_of(object, kind), programs->kinds[kind].processes_fd);
 }
 
 /* The object has one program. */
@@ -148,8 +156,7 @@ static int load(struct runtime_programs *programs, enum sonde_runtime kind)
 	for (uint32_t i = 0; !err && i < programs->nr_users; i++) {
 		err = load_for(programs, &programs->users[i], kind);
 		if (!err && !i)
-			programs->kinds[kind].processes_fd =
-			    bpf_object__find_map_fd_by_name(programs->users[i].programs[kind], "sonde_rt_procs");
+			programs->kinds[kind].processes_fd = bpf_map__fd(processes_of(programs->users[i].programs[kind], kind));
 	}
 	for (uint32_t i = 0; !err && i < programs->nr_users; i++)
 		err = set_entry(&programs->users[i], kind,

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bpftool shows of sonde's BPF programs and maps: each name says whose it is, and which."""
 import collections
+import contextlib
 import os
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, bpf_names, build, check, check_equal, fresh_folder, need_bpf, run_tests, test # noqa: E402
+from harness import Background, bpf_names, build, check, check_equal, find_tool, fresh_folder, need_bpf, run_tests, test # noqa: E402
 
 SPIN = "import time\nwhile True:\n\tbytes(4000)\n\tsum(range(4000))\n\ttime.sleep(0.0001)"
 LIBBPF = {"__bpf_usdt_specs", "__bpf_usdt_ip_to_spec_id"} # libbpf finds them by these names
@@ -42,13 +43,13 @@ def look(pid, wanted, many):
 
 def look_at(wanted, *args, many=()):
 	need_bpf()
-	python = subprocess.Popen([sys.executable, "-c", SPIN])
-	try:
-		with Background(*[python.pid if arg == "PID" else arg for arg in args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+	with contextlib.ExitStack() as stack: # runtimes of two kinds have maps of their own
+		programs = [stack.enter_context(subprocess.Popen(argv)) for argv in ([sys.executable, "-c", SPIN], ["perl", "-e", "1 while select(undef, undef, undef, 0.0001) || 1"]) if find_tool(argv[0])]
+		for program in programs:
+			stack.callback(program.kill)
+		pids = ",".join(str(program.pid) for program in programs)
+		with Background(*[pids if arg == "PID" else arg for arg in args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
 			look(running.process.pid, wanted, set(many))
-	finally:
-		python.kill()
-		python.wait()
 
 
 @test
