@@ -252,7 +252,7 @@ static int attach_apart(struct alloc_programs *programs, struct uprobe_points *p
 	int err;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!sonde_alloc_returns(probes[i].call))
+		if (!sonde_alloc_returns(probes[i].call) || (programs->has_windows && probes[i].call == SONDE_ALLOC_NEW))
 			continue;
 		offs[nr_returns] = probes[i].probe_off;
 		cookies[nr_returns++] = probes[i].call;

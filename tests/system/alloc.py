@@ -28,14 +28,18 @@ def asker(report, stack, program="allocs"):
 	return None
 
 
-def by_function(report):
-	"""Function of the program -> its four values: allocations, bytes, what of them is not free."""
+def by_program(report, program):
+	"""Function of the program -> its values: allocations, bytes, what of them is not free."""
 	found = {}
 	for sample in report["samples"]:
-		name = asker(report, report["stacks"][sample["user_stack"]])
+		name = asker(report, report["stacks"][sample["user_stack"]], program)
 		if name:
 			found[name] = [a + b for a, b in zip(found.get(name, [0, 0, 0, 0]), sample["values"])]
 	return found
+
+
+def by_function(report):
+	return by_program(report, "allocs")
 
 
 def marked_allocations(report):
@@ -210,6 +214,36 @@ def estimated_beside_a_loop():
 	check(estimate.found["ask_tight"][0] > estimate.found["ask_small"][0], lambda: str(estimate.result))
 	check(estimate.seen <= 0.01 * sum(nr for nr, _ in estimate.true.values()), lambda: str(estimate.result))
 	return "%d windows, +- %.0f %%" % (estimate.windows, estimate.nr_error)
+
+
+def throwing(*options):
+	"""A run of a program whose operator new throws: what it printed, the report, the result. It ends as it does alone."""
+	path = scratch("throwing.json")
+	result = sonde("alloc", *options, "-o", path, "--", build("throwing_new"), "6" if options else "1", want=0)
+	check("terminate called" not in result.err, lambda: str(result))
+	numbers = re.search(r"^alloc ask_block (\d+)\nthrew (\d+)$", result.out, re.MULTILINE)
+	check(numbers, lambda: "it did not end by itself\n%s" % result)
+	return [int(number) for number in numbers.groups()], load_json(path), result
+
+
+@test
+def throws():
+	"""An exception that leaves operator new: the program goes on (a probe at its return would end it), and each block is seen once."""
+	need_bpf()
+	(nr, nr_thrown), report, result = throwing()
+	found = by_program(report, "throwing_new")["ask_block(unsigned long)"]
+	check(found[:2] == [nr, 100 * nr], lambda: "%s, true %d\n%s" % (found, nr, result))
+	check("\n%d calls of operator new for 256 MiB" % nr_thrown in result.err, lambda: str(result))
+	return "%d thrown" % nr_thrown
+
+
+@test
+def estimated_throws():
+	"""The same with --low-overhead; what failed counts for nothing, though its end was not seen."""
+	need_bpf()
+	_, report, result = throwing("--low-overhead")
+	nr, size = by_program(report, "throwing_new")["ask_block(unsigned long)"]
+	check(nr > 0 and abs(size / nr - 100) < 1, lambda: "%d bytes of %d calls\n%s" % (size, nr, result))
 
 
 def programs():
