@@ -30,6 +30,7 @@
 #define SMOOTHING 0.1
 #define TRAP_IN_PROGRAMS 1.05 /* times as much as beside our own function, as measured: docs/internals/memory.md */
 #define MAX_BYTES ((uint64_t)64 << 20)
+#define NO_BLOCK_BYTES (1ULL << 47) /* no process has room for it: such a call fails, though its end be not seen */
 
 struct known_thread {
 	uint32_t tgid, tid;      /* key */
@@ -40,8 +41,9 @@ struct known_thread {
 
 struct last_hit { /* of a thread in the window */
 	uint32_t tgid, tid;      /* key */
-	uint32_t nr_traps, nr_runs, number;
+	uint32_t nr_traps, nr_runs, number, hit; /* hit: its index */
 	uint64_t busy_ns;
+	bool is_left_out;        /* its clock was not read, as there are too many threads: its CPU time counts, not what it calls */
 };
 
 struct arming {
@@ -245,8 +247,9 @@ struct seen { /* in a window */
 };
 
 /* The last hit of a thread has the sums of the window. */
-static int note_last(struct seen *seen, const struct sonde_alloc_hit *hit)
+static int note_last(struct seen *seen, uint32_t i)
 {
+	const struct sonde_alloc_hit *hit = &seen->hits[i];
 	const struct last_hit empty = { .tgid = hit->tgid, .tid = hit->tid, .number = ESTIMATE_NONE };
 	uint32_t number = interned_add(&seen->last, &empty);
 	struct last_hit *last;
@@ -259,6 +262,7 @@ static int note_last(struct seen *seen, const struct sonde_alloc_hit *hit)
 	last->nr_traps = hit->nr_traps;
 	last->nr_runs = hit->nr_runs;
 	last->busy_ns = hit->busy_ns;
+	last->hit = i;
 	return 0;
 }
 
@@ -275,6 +279,24 @@ static void measure_trap(struct arming *arming, const struct seen *seen)
 	arming->mean_trap_ns += (arming->trap_ns - arming->mean_trap_ns) * (arming->mean_trap_ns > 0 ? SMOOTHING : 1);
 }
 
+static double last_run_ns(const struct last_hit *last)
+{
+	return last->nr_runs ? (double)last->busy_ns / last->nr_runs : 0;
+}
+
+/* What the probes cost all threads, those included whose CPU time is not known. */
+static void note_paid(const struct arming *arming, struct seen *seen)
+{
+	for (uint32_t i = 0; i < seen->last.nr; i++) {
+		const struct last_hit *last = interned_at(&seen->last, i);
+
+		if (last->tgid != (uint32_t)getpid())
+			seen->paid_ns += last->nr_traps * (arming->trap_ns + last_run_ns(last));
+	}
+	if (seen->nr) /* of those that were lost nothing else is known */
+		seen->paid_ns *= 1 + (double)seen->nr_lost / seen->nr;
+}
+
 static void add_thread(struct arming *arming, struct seen *seen, const struct thread_clock *clock)
 {
 	struct estimate_window window = { .tgid = clock->tgid, .tid = clock->tid, .weight = seen->weight,
@@ -283,22 +305,32 @@ static void add_thread(struct arming *arming, struct seen *seen, const struct th
 	struct last_hit *last = number == INTERNED_NONE ? NULL : interned_at(&seen->last, number);
 
 	if (last) {
-		double run_ns = last->nr_runs ? (double)last->busy_ns / last->nr_runs : 0;
+		double run_ns = last_run_ns(last);
 
 		window.trap_ns = last->nr_traps * arming->trap_ns;
 		window.cost_ns = window.trap_ns + last->nr_traps * run_ns;
 		window.usual_cost_ns = last->nr_traps * (arming->mean_trap_ns + run_ns);
-		seen->paid_ns += window.cost_ns;
 	}
-	if (!last && !window.cpu_ns)
+	if (last && clock->is_left_out)
+		last->is_left_out = true;
+	if ((!last && !window.cpu_ns) || clock->is_left_out)
 		return;
 	number = estimate_add(arming->estimate, &window);
 	if (last)
 		last->number = window.cpu_ns ? number : ESTIMATE_NONE;
 }
 
-static int add_hit(struct arming *arming, struct seen *seen, const struct sonde_alloc_hit *hit)
+/* No block came of it. A call that has not returned when the thread has made another one has thrown; the last one may be in progress. */
+static bool has_failed(const struct seen *seen, uint32_t i, const struct last_hit *last)
 {
+	const struct sonde_alloc_hit *hit = &seen->hits[i];
+
+	return hit->failed || hit->bytes >= NO_BLOCK_BYTES || (!hit->returned && last->hit != i);
+}
+
+static int add_hit(struct arming *arming, struct seen *seen, uint32_t i)
+{
+	const struct sonde_alloc_hit *hit = &seen->hits[i];
 	const struct sonde_stack_ids of_hit = { .user_stack = hit->user_stack,
 						.runtime_stack = hit->runtime_stack,
 						.user_state = hit->user_state,
@@ -311,12 +343,17 @@ static int add_hit(struct arming *arming, struct seen *seen, const struct sonde_
 	if (hit->tgid == (uint32_t)getpid())
 		return 0;
 	arming->counts.nr_hits++;
-	arming->counts.nr_failed += hit->failed;
-	if (hit->failed)
+	if (has_failed(seen, i, last)) {
+		arming->counts.nr_failed++;
 		return 0;
+	}
+	if (last->is_left_out) {
+		arming->counts.nr_left_out++;
+		return 0;
+	}
 	if (last->number == ESTIMATE_NONE) {
 		arming->counts.nr_untimed++;
-		last->number = estimate_add(arming->estimate, &(const struct estimate_window){ .tgid = hit->tgid, .tid = hit->tid,
+		last->number = estimate_add(arming->estimate, &(const struct estimate_window){ .tgid = hit->tgid, .tid = ESTIMATE_BY_TIME,
 											      .weight = seen->weight });
 	}
 	return last->number == ESTIMATE_NONE ? -ENOMEM : estimate_hit(arming->estimate, last->number, &ids, hit->bytes);
@@ -329,12 +366,13 @@ static int add_window(struct arming *arming, struct seen *seen)
 
 	estimate_begin(arming->estimate);
 	for (uint32_t i = 0; !err && i < seen->nr; i++)
-		err = note_last(seen, &seen->hits[i]);
+		err = note_last(seen, i);
 	measure_trap(arming, seen);
+	note_paid(arming, seen);
 	for (uint32_t i = 0; !err && i < arming->clocks.nr; i++)
 		add_thread(arming, seen, &arming->clocks.list[i]);
 	for (uint32_t i = 0; !err && i < seen->nr; i++)
-		err = add_hit(arming, seen, &seen->hits[i]);
+		err = add_hit(arming, seen, i);
 	arming->counts.nr_lost += seen->nr_lost;
 	arming->counts.paid_ns += (uint64_t)seen->paid_ns;
 	arming->counts.trap_ns = arming->trap_ns;
@@ -363,11 +401,10 @@ static bool pass_window(struct arming *arming, uint64_t *ret_open_ns, uint64_t *
 {
 	uint64_t armed_at_ns, opened_ns, closed_ns;
 	bool is_whole = false;
-	uint32_t nr = alloc_programs_arm(arming->programs);
 
+	thread_clocks_open(&arming->clocks, random_number()); /* before there are probes: it takes a while where threads are many */
 	armed_at_ns = clock_ns();
-	if (nr) {
-		thread_clocks_open(&arming->clocks);
+	if (alloc_programs_arm(arming->programs)) {
 		thread_clocks_begin(&arming->clocks);
 		alloc_programs_open_gate(arming->programs, (uint32_t)arming->counts.nr_windows + 1);
 		opened_ns = clock_ns();

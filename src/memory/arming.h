@@ -13,7 +13,8 @@ struct arming_counts {
 	uint64_t nr_windows, nr_hits;
 	uint64_t open_ns, armed_ns, paid_ns; /* of all windows; CPU time that the probes took */
 	uint64_t nr_lost;          /* hits beyond SONDE_ALLOC_HITS of a window */
-	uint64_t nr_untimed;       /* hits of threads whose CPU time in the window is not known: taken for not slowed down */
+	uint64_t nr_untimed;       /* hits of threads whose CPU time in the window is not known: they count by the time alone */
+	uint64_t nr_left_out;      /* hits of threads whose clocks were not read, as there are too many: the others stand for them */
 	uint64_t nr_failed;        /* calls that returned no block */
 	double trap_ns;            /* what the probes of a call cost, besides the programs */
 	int err;                   /* it ended by this; 0 */
