@@ -9,7 +9,7 @@
 	X(MALLOC, "malloc") X(CALLOC, "calloc") X(REALLOC, "realloc") X(REALLOCARRAY, "reallocarray") \
 	    X(ALIGNED_ALLOC, "aligned_alloc") X(POSIX_MEMALIGN, "posix_memalign") X(MEMALIGN, "memalign") X(VALLOC, "valloc") \
 		X(PVALLOC, "pvalloc") X(NEW, "operator new") X(FREE, "free") X(DELETE, "operator delete") X(MMAP, "mmap") \
-		    X(MUNMAP, "munmap") X(MREMAP, "mremap")
+		    X(MUNMAP, "munmap") X(MREMAP, "mremap") X(OWN, "own_function") /* with own_tgid */
 #define X(id, name) SONDE_ALLOC_##id,
 enum sonde_alloc_call { SONDE_ALLOC_LIST(X) SONDE_ALLOC_COUNT };
 #undef X

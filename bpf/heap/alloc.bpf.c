@@ -629,7 +629,7 @@ static __always_inline int begin_hit(user_regs_t *ctx, const struct arguments *a
 	call->pc = a->pc;
 	call->return_pc = kind == SONDE_ALLOC_NEW ? return_pc_at(a->sp) : 0;
 	call->block = (struct sonde_alloc_block){ .bytes = bytes, .time_ns = begin_ns, .call = kind, .weight = weight_of(bytes) };
-	if (tgid_tid >> 32 == alloc_cfg.own_tgid) {
+	if (kind == SONDE_ALLOC_OWN) {
 		call->block.user_state = SONDE_STACK_LOST;
 		return log_hit(thread, call);
 	}
@@ -671,6 +671,12 @@ WALK_FUNCTION int release(__u32 kind, __u64 addr, __u64 bytes, __u32 tgid, __u64
 	return 1;
 }
 
+/* Of user space only the function that is there to be measured: where a file is probed in all processes, its own calls are seen, too. */
+static __always_inline bool is_own(__u64 tgid_tid, __u32 kind)
+{
+	return kind == SONDE_ALLOC_OWN && tgid_tid >> 32 == alloc_cfg.own_tgid;
+}
+
 static __always_inline int enter(user_regs_t *ctx)
 {
 	__u64 begin_ns = alloc_cfg.windows ? bpf_ktime_get_ns() : 0;
@@ -681,7 +687,7 @@ static __always_inline int enter(user_regs_t *ctx)
 
 	if (!count)
 		return 1; /* there are always some */
-	if (!is_ours(tgid_tid) && !(alloc_cfg.windows && tgid_tid >> 32 == alloc_cfg.own_tgid)) {
+	if (!is_own(tgid_tid, kind) && !is_ours(tgid_tid)) {
 		count_one(&count->filtered);
 		return 1;
 	}

@@ -32,9 +32,11 @@ struct alloc_windows {
 	struct comms comms;
 	uint64_t named_ns, start_ns, end_ns;
 	double objects, bytes, objects_variance, bytes_variance; /* of all windows of the recording so far */
+	double objects_shared, bytes_shared; /* of these, the deviation that all windows have in common */
 	double unseen;                  /* of the last one */
 	uint64_t nr_unknown;
 	bool is_too_short;              /* in one of these the error is not known */
+	bool is_noted;                  /* that it is an estimate */
 };
 
 static struct alloc_windows *windows_of(struct measurement *measurement)
@@ -171,15 +173,44 @@ static int take_sums(struct alloc_windows *windows, const struct estimate *estim
 	return err;
 }
 
+/* The error of a trap's cost is the same in all windows: their sum has the sum of it, not of its squares. */
+static void add_shared(double *sum, double *variance, double shared)
+{
+	*variance += 2 * *sum * shared;
+	*sum += shared;
+}
+
 static void note_result(struct alloc_windows *windows, const struct estimate_result *result)
 {
 	windows->objects += result->objects;
 	windows->bytes += result->bytes;
 	windows->objects_variance += result->objects_error * result->objects_error;
 	windows->bytes_variance += result->bytes_error * result->bytes_error;
+	add_shared(&windows->objects_shared, &windows->objects_variance, result->objects_shared);
+	add_shared(&windows->bytes_shared, &windows->bytes_variance, result->bytes_shared);
 	windows->unseen = result->unseen;
 	windows->nr_unknown += result->nr_unknown;
 	windows->is_too_short |= result->objects_error < 0;
+}
+
+static double percent_of(double value, double variance)
+{
+	return value > 0 ? 100 * SIGMAS * sqrt(variance) / value : 0;
+}
+
+/* For files, which have no summary. Of intervals the first is written when the error of all is not known yet. */
+static void note_estimate(struct alloc_windows *windows)
+{
+	struct account *account = windows->base.parts.account;
+
+	if (windows->is_noted)
+		return;
+	windows->is_noted = true;
+	if (windows->end_ns && !windows->is_too_short)
+		account_note(account, "the values are an estimate: bytes +- %.1f %%, allocations +- %.1f %%",
+			     percent_of(windows->bytes, windows->bytes_variance), percent_of(windows->objects, windows->objects_variance));
+	else
+		account_note(account, "the values are an estimate, from too few windows to tell in a file how wrong it may be");
 }
 
 static int cut(struct measurement *measurement, struct diag *diag)
@@ -194,6 +225,7 @@ static int cut(struct measurement *measurement, struct diag *diag)
 	windows->cut->is_estimate = true;
 	estimate_finish(estimate, &result);
 	note_result(windows, &result);
+	note_estimate(windows);
 	err = take_sums(windows, estimate);
 	estimate_free(estimate);
 	return err;
@@ -233,7 +265,7 @@ static uint64_t nr(const struct measurement *measurement)
 
 static void write_error(struct buffer *lines, const struct alloc_windows *windows, double value, double variance)
 {
-	double percent = value > 0 ? 100 * SIGMAS * sqrt(variance) / value : 0;
+	double percent = percent_of(value, variance);
 
 	if (windows->is_too_short)
 		buffer_text(lines, " (too few windows to tell the error)");

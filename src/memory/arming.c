@@ -14,6 +14,7 @@
 #include "base/interned.h"
 #include "base/priority.h"
 #include "base/timed_wait.h"
+#include "engine/target.h"
 #include "memory/own_function.h"
 #include "memory/thread_clocks.h"
 
@@ -75,11 +76,14 @@ struct arming {
 int arming_new(struct alloc_programs *programs, const uint32_t *tgids, uint32_t nr_tgids, struct diag *diag, struct arming **ret_arming)
 {
 	struct arming *arming = calloc(1, sizeof(*arming));
-	uint64_t off = own_function_off();
-	int err = off ? alloc_programs_attach_own(programs, off) : -ENOENT;
+	char path[OWN_FUNCTION_PATH];
+	uint64_t off;
+	int err;
 
 	if (!arming)
 		return -ENOMEM;
+	off = own_function_off(path, sizeof(path));
+	err = off ? alloc_programs_attach_own(programs, path, off) : -ENOENT;
 	arming->programs = programs;
 	arming->tgids = tgids;
 	arming->nr_tgids = nr_tgids;
@@ -395,6 +399,14 @@ static void plan_next(struct arming *arming, double paid_ns)
 	arming->pause_ns = (uint64_t)fmin(fmax(paid_ns / part - (double)arming->wait_ns, (double)MIN_PAUSE_NS), (double)MAX_PAUSE_NS);
 }
 
+static void widen_probes(const struct arming *arming)
+{
+	for (uint32_t i = 0; i < arming->nr_tgids; i++) {
+		if (target_lost_first_thread(arming->tgids[i]))
+			alloc_programs_widen(arming->programs, arming->tgids[i]);
+	}
+}
+
 /* Opens the gate for a window; *ret_armed_ns: the time that probes were in the processes. False: there is none, or the end has come: a
  * window that it cut short would count as a whole one. */
 static bool pass_window(struct arming *arming, uint64_t *ret_open_ns, uint64_t *ret_armed_ns)
@@ -402,6 +414,7 @@ static bool pass_window(struct arming *arming, uint64_t *ret_open_ns, uint64_t *
 	uint64_t armed_at_ns, opened_ns, closed_ns;
 	bool is_whole = false;
 
+	widen_probes(arming);
 	thread_clocks_open(&arming->clocks, random_number()); /* before there are probes: it takes a while where threads are many */
 	armed_at_ns = clock_ns();
 	if (alloc_programs_arm(arming->programs)) {

@@ -384,6 +384,8 @@ void estimate_finish(struct estimate *estimate, struct estimate_result *ret_resu
 		.bytes = sum.bytes,
 		.objects_error = error_of(objects, wrong_by(less.objects, sum.objects, more.objects)),
 		.bytes_error = error_of(bytes, wrong_by(less.bytes, sum.bytes, more.bytes)),
+		.objects_shared = wrong_by(less.objects, sum.objects, more.objects),
+		.bytes_shared = wrong_by(less.bytes, sum.bytes, more.bytes),
 		.unseen = unseen,
 		.nr_unknown = estimate->nr_unknown,
 	};
