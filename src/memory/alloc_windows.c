@@ -295,6 +295,8 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 	if (windows->unseen >= 0.01)
 		buffer_printf(lines, "%.0f %% of the CPU time was used by threads that no window saw run: they count like the others\n",
 			      100 * windows->unseen);
+	if (a.is_wide)
+		buffer_text(lines, "the first thread of a process has ended: probes were in all processes, and the error is larger than is said\n");
 	memory_write_count(lines, a.nr_untimed, "calls by threads that began in a window or ended: they count by its time alone, as if not slowed down");
 	memory_write_count(lines, a.nr_left_out, "calls left out, of threads beyond 256 in a window: the others, drawn at random, stand for them");
 	memory_write_count(lines, a.nr_failed, "allocations failed");
