@@ -164,11 +164,11 @@ ESTIMATED = (r"estimated: (\d+) bytes allocated \+- ([\d.]+) %.*?, in (\d+) allo
 
 
 class Estimate:
-	"""What a recording with --low-overhead has estimated of tests/programs/estimated.c, and what that says."""
+	"""What a recording with --low-overhead has estimated of a program of tests/programs, and what that says."""
 
-	def __init__(self, *arguments):
+	def __init__(self, *arguments, program="estimated"):
 		path = scratch("estimate.json")
-		self.result = sonde("alloc", "--low-overhead", "-o", path, "--", build("estimated"), *arguments, want=0)
+		self.result = sonde("alloc", "--low-overhead", "-o", path, "--", build(program), *arguments, want=0)
 		match = re.search(ESTIMATED, self.result.err)
 		check(match, lambda: str(self.result))
 		size, self.size_error, nr, self.nr_error, self.windows, self.armed, self.seen = map(float, match.groups())
@@ -176,7 +176,7 @@ class Estimate:
 		self.report = load_json(path)
 		self.found = {}
 		for sample in self.report["samples"]:
-			name = asker(self.report, self.report["stacks"][sample["user_stack"]], "estimated")
+			name = asker(self.report, self.report["stacks"][sample["user_stack"]], program)
 			self.found[name] = [a + b for a, b in zip(self.found.get(name, [0, 0]), sample["values"])]
 		check(abs(nr - sum(values[0] for values in self.found.values())) <= len(self.report["samples"]), lambda: "the stacks are not the whole\n%s" % self.result)
 		for word, value, error, true in (("allocations", nr, self.nr_error, sum(each[0] for each in self.true.values())),
@@ -244,6 +244,30 @@ def estimated_throws():
 	_, report, result = throwing("--low-overhead")
 	nr, size = by_program(report, "throwing_new")["ask_block(unsigned long)"]
 	check(nr > 0 and abs(size / nr - 100) < 1, lambda: "%d bytes of %d calls\n%s" % (size, nr, result))
+
+
+@test
+def estimated_without_first_thread():
+	"""The first thread ends while the process is recorded: what the others allocate is seen all the same."""
+	need_bpf()
+	estimate = Estimate("leaderless", 12, program="estimated_threads")
+	found, true = estimate.found["ask_block"][0], estimate.true["ask_block"][0]
+	check(true / 2 <= found <= 2 * true, lambda: "%d, true %d\n%s" % (found, true, estimate.result))
+	check("probes were in all processes" in estimate.result.err, lambda: str(estimate.result))
+	return "%.2f of the truth, +- %.0f %%" % (found / true, estimate.nr_error)
+
+
+@test
+def estimated_short_threads():
+	"""Threads that are born in a window: no CPU time is known of them, so they count by its time. What the probes cost them is paid for by
+	shorter windows, and files say that they have an estimate."""
+	need_bpf()
+	estimate = Estimate("short", 12, program="estimated_threads")
+	found, true = estimate.found["ask_block"][0], estimate.true["ask_block"][0]
+	check(true / 2 <= found <= 2 * true, lambda: "%d, true %d\n%s" % (found, true, estimate.result))
+	check(estimate.seen <= 0.04 * true and "count by its time alone" in estimate.result.err, lambda: str(estimate.result))
+	check(any("the values are an estimate" in note for note in estimate.report["account"]["notes"]), lambda: str(estimate.report["account"]["notes"]))
+	return "%.2f of the truth, +- %.0f %%" % (found / true, estimate.nr_error)
 
 
 def programs():
