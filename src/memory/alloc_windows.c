@@ -106,7 +106,8 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 			    .only_tgid = targets->nr == 1 ? targets->list[0].tgid : 0 },
 		.max_blocks = 1,
 	};
-	const struct allocator_probes_options probing = { .targets = targets, .command_tgid = command_tgid, .object = windows->object };
+	const struct allocator_probes_options probing = { .targets = targets, .command_tgid = command_tgid, .is_estimate = true,
+							 .object = windows->object };
 	int err = alloc_programs_new(measurement->parts.engine->sampler, &options, diag, &windows->programs);
 
 	if (err)
@@ -296,9 +297,9 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 		buffer_printf(lines, "%.0f %% of the CPU time was used by threads that no window saw run: they count like the others\n",
 			      100 * windows->unseen);
 	if (a.is_wide)
-		buffer_text(lines, "the first thread of a process has ended: probes were in all processes, and the error is larger than is said\n");
-	memory_write_count(lines, a.nr_untimed, "calls by threads that began in a window or ended: they count by its time alone, as if not slowed down");
-	memory_write_count(lines, a.nr_left_out, "calls left out, of threads beyond 256 in a window: the others, drawn at random, stand for them");
+		buffer_text(lines, "the first thread of a process has ended: probes were in all processes, and the error is larger\n");
+	memory_write_count(lines, a.nr_untimed, "calls by threads that began in a window or ended: they count by its time alone");
+	memory_write_count(lines, a.nr_left_out, "calls left out, of threads beyond 256 in a window: those drawn at random stand for them");
 	memory_write_count(lines, a.nr_failed, "allocations failed");
 	memory_write_count(lines, a.nr_lost, "calls lost: too many in one window");
 	memory_write_count(lines, windows->nr_unknown, "calls without a stack: too many different ones");

@@ -25,6 +25,7 @@ struct allocator_probes {
 	uint32_t nr_tgids;
 	bool is_of_all;           /* probes are in all processes, and the programs filter */
 	const char *object;
+	bool is_estimate;         /* of the options */
 	struct u64_map looked_at; /* mappings, by the file's serial number, the process and where it is mapped */
 	struct u64_map probed;    /* files, by device, inode and the process: two may have the same build id, which are one object here */
 	struct u64_map noted;     /* files whose heaps were looked at, by their serial number */
@@ -46,6 +47,7 @@ struct allocator_probes *allocator_probes_new(const struct engine *engine, struc
 	probes->programs = programs;
 	probes->object = options->object;
 	probes->is_of_all = options->children;
+	probes->is_estimate = options->is_estimate;
 	probes->tgids = calloc(options->targets->nr + 1, sizeof(*probes->tgids));
 	if (!probes->tgids) {
 		free(probes);
@@ -92,6 +94,26 @@ static bool is_asked_for(const struct allocator_probes *probes, const char *path
 	return strncmp(base_name(path), probes->object, length) == 0 && strchr(".-", base_name(path)[length]); /* also the end */
 }
 
+/* What programs call all the time; others are seldom called. */
+static bool is_usual(uint32_t call)
+{
+	return call == SONDE_ALLOC_MALLOC || call == SONDE_ALLOC_CALLOC || call == SONDE_ALLOC_REALLOC || call == SONDE_ALLOC_NEW;
+}
+
+/* Of a single step the kernel's cost is not known, and is taken for that of other probes, a tenth of it or so. */
+static void note_slow(const struct allocator_probes *probes, const struct object *object, const struct allocators *allocators)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; probes->is_estimate && i < allocators->nr; i++)
+		nr += allocators->functions[i].is_slow && is_usual(allocators->functions[i].call);
+	if (nr)
+		account_note(probes->engine->account,
+			     "%s: %" PRIu32 " of malloc, calloc, realloc and new begin with an instruction that the kernel "
+			     "has to step over: probes cost more than is measured, and threads may allocate many times more",
+			     object->path, nr);
+}
+
 static int attach(struct allocator_probes *probes, uint32_t tgid, const struct object *object, const char *path,
 		  const struct allocators *allocators)
 {
@@ -114,6 +136,8 @@ static int attach(struct allocator_probes *probes, uint32_t tgid, const struct o
 		account_note(probes->engine->account, "%s in process %" PRIu32 ": %s", object->path, tgid, diag.text);
 	else
 		probes->nr++;
+	if (!err)
+		note_slow(probes, object, allocators);
 	if (!err && probes->has_started)
 		account_note(probes->engine->account,
 			     "%s is an allocator that process %" PRIu32 " mapped while sonde ran: what it allocated before is not known",

@@ -25,7 +25,7 @@ struct estimate_window { /* of one thread */
 
 #define ESTIMATE_TRAP_ERROR 0.05 /* measured: docs/internals/memory.md */
 #define ESTIMATE_NONE UINT32_MAX
-#define ESTIMATE_BY_TIME UINT32_MAX /* as a tid: threads whose CPU time in windows is not known. What they call counts by the weight alone */
+#define ESTIMATE_BY_TIME UINT32_MAX /* as a tid: threads whose CPU time in windows is not known. Their calls count by the weight alone */
 
 struct estimate;
 struct estimate *estimate_new(void); /* NULL: no memory */

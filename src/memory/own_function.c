@@ -24,11 +24,13 @@ uint64_t own_function_off(char *path, size_t room)
 	int name = 0;
 
 	while (maps && !found && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &start, &end, &off, &name) < 3 || pc < start || pc >= end)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &start, &end, &off, &name) < 3)
+			continue;
+		if (pc < start || pc >= end)
 			continue;
 		found = pc - start + off;
 		line[strcspn(line, "\n")] = 0;
-		snprintf(file, sizeof(file), "/proc/self/map_files/%" PRIx64 "-%" PRIx64, start, end); /* not for all, but if the file was replaced */
+		snprintf(file, sizeof(file), "/proc/self/map_files/%" PRIx64 "-%" PRIx64, start, end); /* also if replaced */
 		snprintf(path, room, "%s", access(file, R_OK) ? line + name : file);
 	}
 	if (maps)

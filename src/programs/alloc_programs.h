@@ -47,8 +47,8 @@ uint32_t alloc_programs_arm(struct alloc_programs *programs);
 void alloc_programs_disarm(struct alloc_programs *programs); /* returns when no program is at work any more */
 void alloc_programs_open_gate(const struct alloc_programs *programs, uint32_t window); /* its number; not 0 */
 void alloc_programs_close_gate(const struct alloc_programs *programs);
-/* From the next window on the files of the process are probed in all processes, and the programs filter: once its first thread has ended the
- * kernel would set no probes in it, without an error. */
+/* From the next window on the files of the process are probed in all processes, and the programs filter: once its first thread has ended
+ * the kernel would set no probes in it, without an error. */
 void alloc_programs_widen(struct alloc_programs *programs, uint32_t tgid);
 /* The hits of the last window, once it is disarmed; valid until the gate opens again. */
 const struct sonde_alloc_hit *alloc_programs_hits(const struct alloc_programs *programs, uint32_t *ret_nr, uint32_t *ret_nr_lost);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Allocates for so many seconds, and prints "alloc ask_block COUNT BYTES". "leaderless": in a second thread, and the first one ends at once.
- * "short": in threads that live for a part of a millisecond, four at a time. */
+/* Allocates for so many seconds, and prints "alloc ask_block COUNT BYTES". "leaderless": in a second thread, and the first one ends
+ * at once. "short": in threads that live for a part of a millisecond, four at a time. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BYTES = 100, LOOP = 1500, CALLS = 20, THREADS = 4 };
+enum { BYTES = 100, LOOP = 6000, CALLS = 20, THREADS = 4 };
 
 static uint64_t end_ns, nr_asked;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An allocator of its own whose operator new throws: for so many seconds, one call in 20 asks for more than there is. Prints "alloc ask_block
- * COUNT" and how many have thrown. */
+/* An allocator of its own whose operator new throws: for so many seconds, one call in 20 asks for more than there is. Prints "alloc
+ * ask_block COUNT" and how many have thrown. */
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>

@@ -166,7 +166,7 @@ ESTIMATED = (r"estimated: (\d+) bytes allocated \+- ([\d.]+) %.*?, in (\d+) allo
 class Estimate:
 	"""What a recording with --low-overhead has estimated of a program of tests/programs, and what that says."""
 
-	def __init__(self, *arguments, program="estimated"):
+	def __init__(self, *arguments, program="estimated", sigmas=ESTIMATE_SIGMAS):
 		path = scratch("estimate.json")
 		self.result = sonde("alloc", "--low-overhead", "-o", path, "--", build(program), *arguments, want=0)
 		match = re.search(ESTIMATED, self.result.err)
@@ -181,7 +181,7 @@ class Estimate:
 		check(abs(nr - sum(values[0] for values in self.found.values())) <= len(self.report["samples"]), lambda: "the stacks are not the whole\n%s" % self.result)
 		for word, value, error, true in (("allocations", nr, self.nr_error, sum(each[0] for each in self.true.values())),
 						 ("bytes", size, self.size_error, sum(each[1] for each in self.true.values()))):
-			limit = ESTIMATE_SIGMAS * error / 2 / 100 * value # it says two standard deviations
+			limit = sigmas * error / 2 / 100 * value # it says two standard deviations
 			check(abs(value - true) <= limit, lambda: "%.0f %s, true %d +- %.0f\n%s" % (value, word, true, limit, self.result)) # pylint: disable=cell-var-from-loop
 
 
@@ -242,6 +242,7 @@ def estimated_throws():
 	"""The same with --low-overhead; what failed counts for nothing, though its end was not seen."""
 	need_bpf()
 	_, report, result = throwing("--low-overhead")
+	check("has to step over" in result.err, "that its probes are slow is not said\n%s" % result)
 	nr, size = by_program(report, "throwing_new")["ask_block(unsigned long)"]
 	check(nr > 0 and abs(size / nr - 100) < 1, lambda: "%d bytes of %d calls\n%s" % (size, nr, result))
 
@@ -250,9 +251,9 @@ def estimated_throws():
 def estimated_without_first_thread():
 	"""The first thread ends while the process is recorded: what the others allocate is seen all the same."""
 	need_bpf()
-	estimate = Estimate("leaderless", 12, program="estimated_threads")
+	estimate = Estimate("leaderless", 12, program="estimated_threads", sigmas=2 * ESTIMATE_SIGMAS) # the error is larger, it says
 	found, true = estimate.found["ask_block"][0], estimate.true["ask_block"][0]
-	check(true / 2 <= found <= 2 * true, lambda: "%d, true %d\n%s" % (found, true, estimate.result))
+	check(true / 3 <= found <= 3 * true, lambda: "%d, true %d\n%s" % (found, true, estimate.result))
 	check("probes were in all processes" in estimate.result.err, lambda: str(estimate.result))
 	return "%.2f of the truth, +- %.0f %%" % (found / true, estimate.nr_error)
 
