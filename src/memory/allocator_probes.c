@@ -94,24 +94,33 @@ static bool is_asked_for(const struct allocator_probes *probes, const char *path
 	return strncmp(base_name(path), probes->object, length) == 0 && strchr(".-", base_name(path)[length]); /* also the end */
 }
 
-/* What programs call all the time; others are seldom called. */
-static bool is_usual(uint32_t call)
+static bool has_slow(const struct allocators *allocators, enum sonde_alloc_call call)
 {
-	return call == SONDE_ALLOC_MALLOC || call == SONDE_ALLOC_CALLOC || call == SONDE_ALLOC_REALLOC || call == SONDE_ALLOC_NEW;
+	for (uint32_t i = 0; i < allocators->nr; i++) {
+		if (allocators->functions[i].is_slow && allocators->functions[i].call == call)
+			return true;
+	}
+	return false;
 }
 
-/* Of a single step the kernel's cost is not known, and is taken for that of other probes, a tenth of it or so. */
+/* Of what programs call all the time. What a single step costs is not known, and is taken for other probes' cost, a tenth of it or so. */
 static void note_slow(const struct allocator_probes *probes, const struct object *object, const struct allocators *allocators)
 {
-	uint32_t nr = 0;
+	static const struct {
+		enum sonde_alloc_call call;
+		const char *name;
+	} usual[] = { { SONDE_ALLOC_MALLOC, "malloc" },
+		      { SONDE_ALLOC_CALLOC, "calloc" },
+		      { SONDE_ALLOC_REALLOC, "realloc" },
+		      { SONDE_ALLOC_NEW, "operator new" } };
 
-	for (uint32_t i = 0; probes->is_estimate && i < allocators->nr; i++)
-		nr += allocators->functions[i].is_slow && is_usual(allocators->functions[i].call);
-	if (nr)
-		account_note(probes->engine->account,
-			     "%s: %" PRIu32 " of malloc, calloc, realloc and new begin with an instruction that the kernel "
-			     "has to step over: probes cost more than is measured, and threads may allocate many times more",
-			     object->path, nr);
+	for (size_t i = 0; probes->is_estimate && i < ARRAY_SIZE(usual); i++) {
+		if (has_slow(allocators, usual[i].call))
+			account_note(probes->engine->account,
+				     "%s: the kernel has to step over the beginning of a function like %s: a probe there costs more than "
+				     "is measured, and it may be called many times more",
+				     object->path, usual[i].name);
+	}
 }
 
 static int attach(struct allocator_probes *probes, uint32_t tgid, const struct object *object, const char *path,
