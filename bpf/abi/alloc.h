@@ -9,7 +9,7 @@
 	X(MALLOC, "malloc") X(CALLOC, "calloc") X(REALLOC, "realloc") X(REALLOCARRAY, "reallocarray") \
 	    X(ALIGNED_ALLOC, "aligned_alloc") X(POSIX_MEMALIGN, "posix_memalign") X(MEMALIGN, "memalign") X(VALLOC, "valloc") \
 		X(PVALLOC, "pvalloc") X(NEW, "operator new") X(FREE, "free") X(DELETE, "operator delete") X(MMAP, "mmap") \
-		    X(MUNMAP, "munmap") X(MREMAP, "mremap")
+		    X(MUNMAP, "munmap") X(MREMAP, "mremap") X(OWN, "own_function") /* with own_tgid */
 #define X(id, name) SONDE_ALLOC_##id,
 enum sonde_alloc_call { SONDE_ALLOC_LIST(X) SONDE_ALLOC_COUNT };
 #undef X
@@ -53,7 +53,7 @@ struct sonde_alloc_hit {
 	__u32 nr_traps, nr_runs;             /* so many probes the thread has met in this window; so many were measured */
 	__u8 user_state, runtime_state;      /* enum sonde_stack_state */
 	__u8 failed;                         /* 1: the function returned no block */
-	__u8 pad;                            /* zero */
+	__u8 returned;                       /* 1: its return was seen, or is not looked at (operator new) */
 };
 _Static_assert(sizeof(struct sonde_alloc_hit) == 56, "layout changed: bump SONDE_ABI_VERSION");
 
@@ -61,6 +61,9 @@ struct sonde_alloc_gate {
 	__u32 window;                        /* its number; 0: the gate is closed */
 	__u32 nr_hits;                       /* of this window, also those that found no room */
 };
+
+/* An exception cannot pass a frame whose return is probed: the program would end. So that of an operator new for so much is not. */
+#define SONDE_ALLOC_LARGE_NEW (256u << 20)
 
 #define SONDE_ALLOC_HEAP 0    /* blocks of an allocator */
 #define SONDE_ALLOC_MAPPING 1 /* regions of mmap: an allocator may hand out one from its start */
@@ -118,6 +121,7 @@ struct sonde_alloc_sum {
 	X(inner_mappings)  /* an allocator's own, for its blocks: left out */ \
 	X(reused)          /* blocks returned while they counted as allocated: by a function that calls another one, or freed unseen */ \
 	X(left_out)        /* by size or sampling */ \
+	X(large_news)      /* calls of operator new for SONDE_ALLOC_LARGE_NEW bytes or more, whose ends were not looked at */ \
 	X(full_sums)       /* blocks that are in no sum, as there were too many stacks */ \
 	X(filtered)        /* calls in other processes */ \
 	X(full)            /* blocks that found no room in the map */ \

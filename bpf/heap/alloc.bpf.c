@@ -163,7 +163,7 @@ static __always_inline struct call *take_call(struct thread *thread, __u64 sp, s
 /* --- arguments ------------------------------------------------------------------------------------------------------------------------ */
 
 struct arguments { /* of the function, and where its frame begins */
-	__u64 first, second, third, fourth, sp;
+	__u64 first, second, third, fourth, sp, pc;
 };
 
 /* Each is loaded here and kept: the verifier refuses a load from the context at a place that was computed, which compilers make of a choice
@@ -174,13 +174,15 @@ static __always_inline struct arguments arguments_of(user_regs_t *ctx)
 			       .second = PT_REGS_PARM2(ctx),
 			       .third = PT_REGS_PARM3(ctx),
 			       .fourth = PT_REGS_PARM4(ctx),
-			       .sp = PT_REGS_SP(ctx) };
+			       .sp = PT_REGS_SP(ctx),
+			       .pc = PT_REGS_IP(ctx) };
 
 	barrier_var(a.first);
 	barrier_var(a.second);
 	barrier_var(a.third);
 	barrier_var(a.fourth);
 	barrier_var(a.sp);
+	barrier_var(a.pc);
 	return a;
 }
 
@@ -414,9 +416,7 @@ static __always_inline int end_stack(struct scratch *s)
 	if (thread)
 		thread->fresh = 0;
 	scratch_leave(s);
-	if (alloc_cfg.windows)
-		log_hit(thread, call);
-	return 0;
+	return alloc_cfg.windows ? log_hit(thread, call) : 0;
 }
 
 /* Runs after the programs of the runtimes. */
@@ -528,9 +528,7 @@ static __always_inline int take_stack(user_regs_t *ctx, struct thread *thread, s
 	shared = bpf_map_lookup_elem(&counters, &zero);
 	if (!s || !shared) {
 		count_one(&count->no_scratch);
-		if (alloc_cfg.windows)
-			log_hit(thread, call);
-		return 0;
+		return alloc_cfg.windows ? log_hit(thread, call) : 0;
 	}
 	begin_sample(s, call->block.time_ns, tgid_tid);
 	enter_regs(&s->walk, &s->deferred, ctx);
@@ -541,9 +539,7 @@ static __always_inline int take_stack(user_regs_t *ctx, struct thread *thread, s
 		keep_ids(call, s);
 		scratch_leave(s);
 		count_one(&count->stack_cache_hits);
-		if (alloc_cfg.windows)
-			log_hit(thread, call);
-		return 0;
+		return alloc_cfg.windows ? log_hit(thread, call) : 0;
 	}
 	walk_stack(thread, s, known, shared, count);
 	return is_next_runtime(s) ? next_runtime(ctx, s) : end_stack(s);
@@ -564,6 +560,10 @@ static __always_inline int begin_call(user_regs_t *ctx, const struct arguments *
 		return 1;
 	}
 	inner = is_inner(thread, sp);
+	if (kind == SONDE_ALLOC_NEW && a->first >= SONDE_ALLOC_LARGE_NEW) {
+		count_one(&count->large_news);
+		return 1;
+	}
 	if (inner && is_mapping_call(kind)) {
 		count_one(&count->inner_mappings);
 		return 1;
@@ -587,6 +587,19 @@ static __always_inline int begin_call(user_regs_t *ctx, const struct arguments *
 	return take_stack(ctx, thread, call, tgid_tid, count);
 }
 
+/* Is this call another one's, by a call or by a jump from the same frame? The same function in the same frame is a new call: what it was
+ * before has thrown. */
+static __always_inline bool is_anothers(struct thread *thread, __u64 sp, __u64 pc)
+{
+	const struct call *same;
+
+	forget_ended(thread);
+	if (is_inner(thread, sp))
+		return true;
+	same = call_at(thread, sp);
+	return same && same->pc != pc;
+}
+
 /* As begin_call, in a window: what a function that is itself called by an allocator's returns is left to that one, also by a jump. */
 static __always_inline int begin_hit(user_regs_t *ctx, const struct arguments *a, __u32 kind, __u64 tgid_tid, __u64 begin_ns,
 				     struct sonde_alloc_counters *count)
@@ -605,7 +618,7 @@ static __always_inline int begin_hit(user_regs_t *ctx, const struct arguments *a
 		return 1;
 	}
 	enter_window(thread, gate->window, begin_ns);
-	if (is_inner(thread, a->sp) || call_at(thread, a->sp)) {
+	if (is_anothers(thread, a->sp, a->pc)) {
 		charge_run(thread);
 		return 1;
 	}
@@ -613,15 +626,17 @@ static __always_inline int begin_hit(user_regs_t *ctx, const struct arguments *a
 	call->sp = a->sp;
 	call->out = a->first;
 	call->hit = SONDE_ALLOC_HITS;
+	call->pc = a->pc;
+	call->return_pc = kind == SONDE_ALLOC_NEW ? return_pc_at(a->sp) : 0;
 	call->block = (struct sonde_alloc_block){ .bytes = bytes, .time_ns = begin_ns, .call = kind, .weight = weight_of(bytes) };
-	if (tgid_tid >> 32 == alloc_cfg.own_tgid) {
+	if (kind == SONDE_ALLOC_OWN) {
 		call->block.user_state = SONDE_STACK_LOST;
 		return log_hit(thread, call);
 	}
 	if (!call->block.weight) {
 		count_one(&count->left_out);
 		charge_run(thread);
-		return 0; /* what it calls is left out, too */
+		return may_throw(call); /* what it calls is left out, too */
 	}
 	return take_stack(ctx, thread, call, tgid_tid, count);
 }
@@ -656,6 +671,12 @@ WALK_FUNCTION int release(__u32 kind, __u64 addr, __u64 bytes, __u32 tgid, __u64
 	return 1;
 }
 
+/* Of user space only the function that is there to be measured: where a file is probed in all processes, its own calls are seen, too. */
+static __always_inline bool is_own(__u64 tgid_tid, __u32 kind)
+{
+	return kind == SONDE_ALLOC_OWN && tgid_tid >> 32 == alloc_cfg.own_tgid;
+}
+
 static __always_inline int enter(user_regs_t *ctx)
 {
 	__u64 begin_ns = alloc_cfg.windows ? bpf_ktime_get_ns() : 0;
@@ -666,7 +687,7 @@ static __always_inline int enter(user_regs_t *ctx)
 
 	if (!count)
 		return 1; /* there are always some */
-	if (!is_ours(tgid_tid) && !(alloc_cfg.windows && tgid_tid >> 32 == alloc_cfg.own_tgid)) {
+	if (!is_own(tgid_tid, kind) && !is_ours(tgid_tid)) {
 		count_one(&count->filtered);
 		return 1;
 	}
@@ -777,8 +798,10 @@ static __attribute__((noinline)) int end_hit(user_regs_t *ctx)
 		count_one(&count->failed);
 	}
 	charge_run(thread);
-	if (hit)
+	if (hit) {
+		hit->returned = 1;
 		note_cost(thread, hit);
+	}
 	return 0;
 }
 

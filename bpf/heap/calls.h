@@ -28,6 +28,7 @@ struct call { /* of an allocator's function, from its entry to its return */
 	__u64 inner_addr, inner_bytes; /* the block that the last function it called returned; address 0: none */
 	__u32 is_fixed;              /* mmap: it replaces what is there */
 	__u32 hit;                   /* alloc_cfg.windows: number of its hit */
+	__u64 pc, return_pc;         /* alloc_cfg.windows: of the probe; where it returns to, of operator new */
 };
 
 struct thread {

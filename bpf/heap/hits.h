@@ -60,6 +60,34 @@ static __always_inline void note_cost(const struct thread *thread, struct sonde_
 	hit->nr_runs = thread->nr_runs;
 }
 
+/* Operator new may throw, and no exception passes a frame whose return is probed. */
+static __always_inline bool may_throw(const struct call *call)
+{
+	return call->block.call == SONDE_ALLOC_NEW;
+}
+
+static __always_inline __u64 return_pc_at(__u64 sp)
+{
+	__u64 pc = 0;
+
+	if (WALK_RETURN_BYTES)
+		bpf_probe_read_user(&pc, sizeof(pc), (const void *)sp); /* else 0: not known */
+	return pc;
+}
+
+/* The ends of such calls are not seen: one is over when something else is where its return address was. */
+WALK_FUNCTION int forget_ended(struct thread *thread)
+{
+	for (int i = 0; thread && i < SONDE_ALLOC_CALLS; i++) {
+		struct call *call = &thread->calls[i];
+
+		if (call->sp && may_throw(call) && (!call->return_pc || return_pc_at(call->sp) != call->return_pc))
+			call->sp = 0;
+	}
+	return 0;
+}
+
+/* 1: the call's return is not to be seen. */
 WALK_FUNCTION int log_hit(struct thread *thread, struct call *call)
 {
 	__u64 tgid_tid = bpf_get_current_pid_tgid();
@@ -70,15 +98,15 @@ WALK_FUNCTION int log_hit(struct thread *thread, struct call *call)
 
 	gate = bpf_map_lookup_elem(&alloc_gate, &zero);
 	if (!thread || !call || !gate || !count)
-		return 0; /* there are always some */
+		return 1; /* there are always some */
 	if (gate->window != thread->gate)
-		return 0; /* it was closed meanwhile */
+		return 1; /* it was closed meanwhile */
 	number = __sync_fetch_and_add(&gate->nr_hits, 1);
 	call->hit = number;
 	count_one(&count->counted);
 	hit = bpf_map_lookup_elem(&alloc_hits, &number);
 	if (!hit)
-		return 0; /* user space sees it by the number */
+		return 1; /* user space sees it by the number */
 	*hit = (struct sonde_alloc_hit){ .user_stack = call->block.user_stack,
 					 .runtime_stack = call->block.runtime_stack,
 					 .bytes = call->block.bytes,
@@ -86,8 +114,9 @@ WALK_FUNCTION int log_hit(struct thread *thread, struct call *call)
 					 .tid = tgid_tid,
 					 .generation = call->block.generation,
 					 .user_state = call->block.user_state,
-					 .runtime_state = call->block.runtime_state };
+					 .runtime_state = call->block.runtime_state,
+					 .returned = may_throw(call) };
 	charge_run(thread);
 	note_cost(thread, hit);
-	return 0;
+	return may_throw(call);
 }

@@ -32,9 +32,11 @@ struct alloc_windows {
 	struct comms comms;
 	uint64_t named_ns, start_ns, end_ns;
 	double objects, bytes, objects_variance, bytes_variance; /* of all windows of the recording so far */
+	double objects_shared, bytes_shared; /* of these, the deviation that all windows have in common */
 	double unseen;                  /* of the last one */
 	uint64_t nr_unknown;
 	bool is_too_short;              /* in one of these the error is not known */
+	bool is_noted;                  /* that it is an estimate */
 };
 
 static struct alloc_windows *windows_of(struct measurement *measurement)
@@ -104,7 +106,8 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 			    .only_tgid = targets->nr == 1 ? targets->list[0].tgid : 0 },
 		.max_blocks = 1,
 	};
-	const struct allocator_probes_options probing = { .targets = targets, .command_tgid = command_tgid, .object = windows->object };
+	const struct allocator_probes_options probing = { .targets = targets, .command_tgid = command_tgid, .is_estimate = true,
+							 .object = windows->object };
 	int err = alloc_programs_new(measurement->parts.engine->sampler, &options, diag, &windows->programs);
 
 	if (err)
@@ -171,15 +174,44 @@ static int take_sums(struct alloc_windows *windows, const struct estimate *estim
 	return err;
 }
 
+/* The error of a trap's cost is the same in all windows: their sum has the sum of it, not of its squares. */
+static void add_shared(double *sum, double *variance, double shared)
+{
+	*variance += 2 * *sum * shared;
+	*sum += shared;
+}
+
 static void note_result(struct alloc_windows *windows, const struct estimate_result *result)
 {
 	windows->objects += result->objects;
 	windows->bytes += result->bytes;
 	windows->objects_variance += result->objects_error * result->objects_error;
 	windows->bytes_variance += result->bytes_error * result->bytes_error;
+	add_shared(&windows->objects_shared, &windows->objects_variance, result->objects_shared);
+	add_shared(&windows->bytes_shared, &windows->bytes_variance, result->bytes_shared);
 	windows->unseen = result->unseen;
 	windows->nr_unknown += result->nr_unknown;
 	windows->is_too_short |= result->objects_error < 0;
+}
+
+static double percent_of(double value, double variance)
+{
+	return value > 0 ? 100 * SIGMAS * sqrt(variance) / value : 0;
+}
+
+/* For files, which have no summary. Of intervals the first is written when the error of all is not known yet. */
+static void note_estimate(struct alloc_windows *windows)
+{
+	struct account *account = windows->base.parts.account;
+
+	if (windows->is_noted)
+		return;
+	windows->is_noted = true;
+	if (windows->end_ns && !windows->is_too_short)
+		account_note(account, "the values are an estimate: bytes +- %.1f %%, allocations +- %.1f %%",
+			     percent_of(windows->bytes, windows->bytes_variance), percent_of(windows->objects, windows->objects_variance));
+	else
+		account_note(account, "the values are an estimate, from too few windows to tell in a file how wrong it may be");
 }
 
 static int cut(struct measurement *measurement, struct diag *diag)
@@ -194,6 +226,7 @@ static int cut(struct measurement *measurement, struct diag *diag)
 	windows->cut->is_estimate = true;
 	estimate_finish(estimate, &result);
 	note_result(windows, &result);
+	note_estimate(windows);
 	err = take_sums(windows, estimate);
 	estimate_free(estimate);
 	return err;
@@ -233,7 +266,7 @@ static uint64_t nr(const struct measurement *measurement)
 
 static void write_error(struct buffer *lines, const struct alloc_windows *windows, double value, double variance)
 {
-	double percent = value > 0 ? 100 * SIGMAS * sqrt(variance) / value : 0;
+	double percent = percent_of(value, variance);
 
 	if (windows->is_too_short)
 		buffer_text(lines, " (too few windows to tell the error)");
@@ -263,7 +296,10 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 	if (windows->unseen >= 0.01)
 		buffer_printf(lines, "%.0f %% of the CPU time was used by threads that no window saw run: they count like the others\n",
 			      100 * windows->unseen);
-	memory_write_count(lines, a.nr_untimed, "calls by threads whose CPU time is not known: taken for not slowed down");
+	if (a.is_wide)
+		buffer_text(lines, "the first thread of a process has ended: probes were in all processes, and the error is larger\n");
+	memory_write_count(lines, a.nr_untimed, "calls by threads that began in a window or ended: they count by its time alone");
+	memory_write_count(lines, a.nr_left_out, "calls left out, of threads beyond 256 in a window: those drawn at random stand for them");
 	memory_write_count(lines, a.nr_failed, "allocations failed");
 	memory_write_count(lines, a.nr_lost, "calls lost: too many in one window");
 	memory_write_count(lines, windows->nr_unknown, "calls without a stack: too many different ones");

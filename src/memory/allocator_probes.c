@@ -25,6 +25,7 @@ struct allocator_probes {
 	uint32_t nr_tgids;
 	bool is_of_all;           /* probes are in all processes, and the programs filter */
 	const char *object;
+	bool is_estimate;         /* of the options */
 	struct u64_map looked_at; /* mappings, by the file's serial number, the process and where it is mapped */
 	struct u64_map probed;    /* files, by device, inode and the process: two may have the same build id, which are one object here */
 	struct u64_map noted;     /* files whose heaps were looked at, by their serial number */
@@ -46,6 +47,7 @@ struct allocator_probes *allocator_probes_new(const struct engine *engine, struc
 	probes->programs = programs;
 	probes->object = options->object;
 	probes->is_of_all = options->children;
+	probes->is_estimate = options->is_estimate;
 	probes->tgids = calloc(options->targets->nr + 1, sizeof(*probes->tgids));
 	if (!probes->tgids) {
 		free(probes);
@@ -92,6 +94,35 @@ static bool is_asked_for(const struct allocator_probes *probes, const char *path
 	return strncmp(base_name(path), probes->object, length) == 0 && strchr(".-", base_name(path)[length]); /* also the end */
 }
 
+static bool has_slow(const struct allocators *allocators, enum sonde_alloc_call call)
+{
+	for (uint32_t i = 0; i < allocators->nr; i++) {
+		if (allocators->functions[i].is_slow && allocators->functions[i].call == call)
+			return true;
+	}
+	return false;
+}
+
+/* Of what programs call all the time. What a single step costs is not known, and is taken for other probes' cost, a tenth of it or so. */
+static void note_slow(const struct allocator_probes *probes, const struct object *object, const struct allocators *allocators)
+{
+	static const struct {
+		enum sonde_alloc_call call;
+		const char *name;
+	} usual[] = { { SONDE_ALLOC_MALLOC, "malloc" },
+		      { SONDE_ALLOC_CALLOC, "calloc" },
+		      { SONDE_ALLOC_REALLOC, "realloc" },
+		      { SONDE_ALLOC_NEW, "operator new" } };
+
+	for (size_t i = 0; probes->is_estimate && i < ARRAY_SIZE(usual); i++) {
+		if (has_slow(allocators, usual[i].call))
+			account_note(probes->engine->account,
+				     "%s: the kernel has to step over the beginning of a function like %s: a probe there costs more than "
+				     "is measured, and it may be called many times more",
+				     object->path, usual[i].name);
+	}
+}
+
 static int attach(struct allocator_probes *probes, uint32_t tgid, const struct object *object, const char *path,
 		  const struct allocators *allocators)
 {
@@ -114,6 +145,8 @@ static int attach(struct allocator_probes *probes, uint32_t tgid, const struct o
 		account_note(probes->engine->account, "%s in process %" PRIu32 ": %s", object->path, tgid, diag.text);
 	else
 		probes->nr++;
+	if (!err)
+		note_slow(probes, object, allocators);
 	if (!err && probes->has_started)
 		account_note(probes->engine->account,
 			     "%s is an allocator that process %" PRIu32 " mapped while sonde ran: what it allocated before is not known",

@@ -15,6 +15,7 @@ struct allocator_probes_options { /* borrowed for the call, except `object` */
 	const struct targets *targets;
 	uint32_t command_tgid;      /* 0: none */
 	bool children;              /* of the command, too */
+	bool is_estimate;           /* what probes cost matters */
 	const char *object;         /* only the file with this path or base name; NULL: all. Borrowed for the object's life */
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -14,6 +15,7 @@
 #include "base/interned.h"
 #include "base/priority.h"
 #include "base/timed_wait.h"
+#include "engine/target.h"
 #include "memory/own_function.h"
 #include "memory/thread_clocks.h"
 
@@ -30,6 +32,7 @@
 #define SMOOTHING 0.1
 #define TRAP_IN_PROGRAMS 1.05 /* times as much as beside our own function, as measured: docs/internals/memory.md */
 #define MAX_BYTES ((uint64_t)64 << 20)
+#define NO_BLOCK_BYTES (1ULL << 47) /* no process has room for it: such a call fails, though its end be not seen */
 
 struct known_thread {
 	uint32_t tgid, tid;      /* key */
@@ -40,8 +43,9 @@ struct known_thread {
 
 struct last_hit { /* of a thread in the window */
 	uint32_t tgid, tid;      /* key */
-	uint32_t nr_traps, nr_runs, number;
+	uint32_t nr_traps, nr_runs, number, hit; /* hit: its index */
 	uint64_t busy_ns;
+	bool is_left_out;        /* its clock was not read, as there are too many threads: its CPU time counts, not what it calls */
 };
 
 struct arming {
@@ -73,11 +77,14 @@ struct arming {
 int arming_new(struct alloc_programs *programs, const uint32_t *tgids, uint32_t nr_tgids, struct diag *diag, struct arming **ret_arming)
 {
 	struct arming *arming = calloc(1, sizeof(*arming));
-	uint64_t off = own_function_off();
-	int err = off ? alloc_programs_attach_own(programs, off) : -ENOENT;
+	char path[OWN_FUNCTION_PATH];
+	uint64_t off;
+	int err;
 
 	if (!arming)
 		return -ENOMEM;
+	off = own_function_off(path, sizeof(path));
+	err = off ? alloc_programs_attach_own(programs, path, off) : -ENOENT;
 	arming->programs = programs;
 	arming->tgids = tgids;
 	arming->nr_tgids = nr_tgids;
@@ -146,10 +153,16 @@ static bool wait_until(struct arming *arming, uint64_t until_ns)
 }
 
 /* As programs do beside their allocators' functions: after a trap such code runs slower for a while, too. */
-static void use_block(void)
+static void use_block(const struct arming *arming)
 {
-	void *volatile block = malloc(64);
+	void *volatile block;
+	char text[64];
 
+	if (arming->counts.is_wide) { /* our malloc is probed, too */
+		snprintf(text, sizeof(text), "%d", arming->is_first);
+		return;
+	}
+	block = malloc(64);
 	free(block);
 }
 
@@ -160,11 +173,11 @@ static void try_probes(struct arming *arming)
 	uint64_t start_ns = clock_of_ns(CLOCK_THREAD_CPUTIME_ID), without_ns;
 
 	for (int call = 0; call < TRIAL_CALLS; call++)
-		use_block();
+		use_block(arming);
 	without_ns = clock_of_ns(CLOCK_THREAD_CPUTIME_ID);
 	for (int call = 0; call < TRIAL_CALLS; call++) {
 		own_function();
-		use_block();
+		use_block(arming);
 	}
 	arming->trial_ns = clock_of_ns(CLOCK_THREAD_CPUTIME_ID) - without_ns - (without_ns - start_ns);
 }
@@ -245,8 +258,9 @@ struct seen { /* in a window */
 };
 
 /* The last hit of a thread has the sums of the window. */
-static int note_last(struct seen *seen, const struct sonde_alloc_hit *hit)
+static int note_last(struct seen *seen, uint32_t i)
 {
+	const struct sonde_alloc_hit *hit = &seen->hits[i];
 	const struct last_hit empty = { .tgid = hit->tgid, .tid = hit->tid, .number = ESTIMATE_NONE };
 	uint32_t number = interned_add(&seen->last, &empty);
 	struct last_hit *last;
@@ -259,6 +273,7 @@ static int note_last(struct seen *seen, const struct sonde_alloc_hit *hit)
 	last->nr_traps = hit->nr_traps;
 	last->nr_runs = hit->nr_runs;
 	last->busy_ns = hit->busy_ns;
+	last->hit = i;
 	return 0;
 }
 
@@ -275,6 +290,24 @@ static void measure_trap(struct arming *arming, const struct seen *seen)
 	arming->mean_trap_ns += (arming->trap_ns - arming->mean_trap_ns) * (arming->mean_trap_ns > 0 ? SMOOTHING : 1);
 }
 
+static double last_run_ns(const struct last_hit *last)
+{
+	return last->nr_runs ? (double)last->busy_ns / last->nr_runs : 0;
+}
+
+/* What the probes cost all threads, those included whose CPU time is not known. */
+static void note_paid(const struct arming *arming, struct seen *seen)
+{
+	for (uint32_t i = 0; i < seen->last.nr; i++) {
+		const struct last_hit *last = interned_at(&seen->last, i);
+
+		if (last->tgid != (uint32_t)getpid())
+			seen->paid_ns += last->nr_traps * (arming->trap_ns + last_run_ns(last));
+	}
+	if (seen->nr) /* of those that were lost nothing else is known */
+		seen->paid_ns *= 1 + (double)seen->nr_lost / seen->nr;
+}
+
 static void add_thread(struct arming *arming, struct seen *seen, const struct thread_clock *clock)
 {
 	struct estimate_window window = { .tgid = clock->tgid, .tid = clock->tid, .weight = seen->weight,
@@ -283,22 +316,32 @@ static void add_thread(struct arming *arming, struct seen *seen, const struct th
 	struct last_hit *last = number == INTERNED_NONE ? NULL : interned_at(&seen->last, number);
 
 	if (last) {
-		double run_ns = last->nr_runs ? (double)last->busy_ns / last->nr_runs : 0;
+		double run_ns = last_run_ns(last);
 
 		window.trap_ns = last->nr_traps * arming->trap_ns;
 		window.cost_ns = window.trap_ns + last->nr_traps * run_ns;
 		window.usual_cost_ns = last->nr_traps * (arming->mean_trap_ns + run_ns);
-		seen->paid_ns += window.cost_ns;
 	}
-	if (!last && !window.cpu_ns)
+	if (last && clock->is_left_out)
+		last->is_left_out = true;
+	if ((!last && !window.cpu_ns) || clock->is_left_out)
 		return;
 	number = estimate_add(arming->estimate, &window);
 	if (last)
 		last->number = window.cpu_ns ? number : ESTIMATE_NONE;
 }
 
-static int add_hit(struct arming *arming, struct seen *seen, const struct sonde_alloc_hit *hit)
+/* No block came of it. A call that has not returned when the thread has made another one has thrown; the last one may be in progress. */
+static bool has_failed(const struct seen *seen, uint32_t i, const struct last_hit *last)
 {
+	const struct sonde_alloc_hit *hit = &seen->hits[i];
+
+	return hit->failed || hit->bytes >= NO_BLOCK_BYTES || (!hit->returned && last->hit != i);
+}
+
+static int add_hit(struct arming *arming, struct seen *seen, uint32_t i)
+{
+	const struct sonde_alloc_hit *hit = &seen->hits[i];
 	const struct sonde_stack_ids of_hit = { .user_stack = hit->user_stack,
 						.runtime_stack = hit->runtime_stack,
 						.user_state = hit->user_state,
@@ -311,12 +354,17 @@ static int add_hit(struct arming *arming, struct seen *seen, const struct sonde_
 	if (hit->tgid == (uint32_t)getpid())
 		return 0;
 	arming->counts.nr_hits++;
-	arming->counts.nr_failed += hit->failed;
-	if (hit->failed)
+	if (has_failed(seen, i, last)) {
+		arming->counts.nr_failed++;
 		return 0;
+	}
+	if (last->is_left_out) {
+		arming->counts.nr_left_out++;
+		return 0;
+	}
 	if (last->number == ESTIMATE_NONE) {
 		arming->counts.nr_untimed++;
-		last->number = estimate_add(arming->estimate, &(const struct estimate_window){ .tgid = hit->tgid, .tid = hit->tid,
+		last->number = estimate_add(arming->estimate, &(const struct estimate_window){ .tgid = hit->tgid, .tid = ESTIMATE_BY_TIME,
 											      .weight = seen->weight });
 	}
 	return last->number == ESTIMATE_NONE ? -ENOMEM : estimate_hit(arming->estimate, last->number, &ids, hit->bytes);
@@ -329,12 +377,13 @@ static int add_window(struct arming *arming, struct seen *seen)
 
 	estimate_begin(arming->estimate);
 	for (uint32_t i = 0; !err && i < seen->nr; i++)
-		err = note_last(seen, &seen->hits[i]);
+		err = note_last(seen, i);
 	measure_trap(arming, seen);
+	note_paid(arming, seen);
 	for (uint32_t i = 0; !err && i < arming->clocks.nr; i++)
 		add_thread(arming, seen, &arming->clocks.list[i]);
 	for (uint32_t i = 0; !err && i < seen->nr; i++)
-		err = add_hit(arming, seen, &seen->hits[i]);
+		err = add_hit(arming, seen, i);
 	arming->counts.nr_lost += seen->nr_lost;
 	arming->counts.paid_ns += (uint64_t)seen->paid_ns;
 	arming->counts.trap_ns = arming->trap_ns;
@@ -357,17 +406,29 @@ static void plan_next(struct arming *arming, double paid_ns)
 	arming->pause_ns = (uint64_t)fmin(fmax(paid_ns / part - (double)arming->wait_ns, (double)MIN_PAUSE_NS), (double)MAX_PAUSE_NS);
 }
 
+static void widen_probes(struct arming *arming)
+{
+	for (uint32_t i = 0; i < arming->nr_tgids; i++) {
+		if (!target_lost_first_thread(arming->tgids[i]))
+			continue;
+		alloc_programs_widen(arming->programs, arming->tgids[i]);
+		pthread_mutex_lock(&arming->lock);
+		arming->counts.is_wide = true;
+		pthread_mutex_unlock(&arming->lock);
+	}
+}
+
 /* Opens the gate for a window; *ret_armed_ns: the time that probes were in the processes. False: there is none, or the end has come: a
  * window that it cut short would count as a whole one. */
 static bool pass_window(struct arming *arming, uint64_t *ret_open_ns, uint64_t *ret_armed_ns)
 {
 	uint64_t armed_at_ns, opened_ns, closed_ns;
 	bool is_whole = false;
-	uint32_t nr = alloc_programs_arm(arming->programs);
 
+	widen_probes(arming);
+	thread_clocks_open(&arming->clocks, random_number()); /* before there are probes: it takes a while where threads are many */
 	armed_at_ns = clock_ns();
-	if (nr) {
-		thread_clocks_open(&arming->clocks);
+	if (alloc_programs_arm(arming->programs)) {
 		thread_clocks_begin(&arming->clocks);
 		alloc_programs_open_gate(arming->programs, (uint32_t)arming->counts.nr_windows + 1);
 		opened_ns = clock_ns();

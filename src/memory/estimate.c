@@ -78,7 +78,7 @@ static uint32_t thread_of(struct estimate *estimate, uint32_t tgid, uint32_t tid
 
 	if (number != INTERNED_NONE)
 		return number;
-	if (estimate->threads.nr >= MAX_THREADS)
+	if (estimate->threads.nr >= MAX_THREADS && tid != ESTIMATE_BY_TIME)
 		empty.tid = 0;
 	return interned_add(&estimate->threads, &empty);
 }
@@ -233,54 +233,116 @@ struct pool { /* of threads */
 	double used_ns, seen_ns, paid_ns;
 };
 
-/* The pools: of all threads that were seen in windows, of those that were seen in few or none. */
-static void fill_pools(const struct estimate *estimate, const struct way *way, struct pool *all, struct pool *few)
+struct pools {
+	struct pool all, few;        /* of all threads that were seen in windows; of those that were seen in few or none */
+	struct thread few_together;  /* these as one: alone, what one of them was slowed down by would be an accident */
+	double factors[CLASSES];     /* of that one */
+	double by_time;              /* part of the calls that were made by threads whose CPU time is not known */
+};
+
+static bool is_by_time(const struct thread *thread)
 {
+	return thread->tid == ESTIMATE_BY_TIME;
+}
+
+static void add_few(struct thread *sum, const struct thread *thread)
+{
+	sum->nr_windows += thread->nr_windows;
+	for (uint32_t class = 0; class < CLASSES; class++) {
+		sum->nr_in_class[class] += thread->nr_in_class[class];
+		for (uint32_t group = 0; group < GROUPS; group++) {
+			struct cell *to = &sum->cells[class][group];
+			const struct cell *from = &thread->cells[class][group];
+
+			to->objects += from->objects;
+			to->bytes += from->bytes;
+			to->cpu_ns += from->cpu_ns;
+			to->cost_ns += from->cost_ns;
+			to->trap_ns += from->trap_ns;
+		}
+	}
+}
+
+static double objects_of(const struct cell *sums)
+{
+	double objects = 0;
+
+	for (uint32_t class = 0; class < CLASSES; class++)
+		objects += sums[class].objects;
+	return objects;
+}
+
+static void fill_pools(const struct estimate *estimate, const struct way *way, struct pools *pools)
+{
+	double factors[CLASSES], objects = 0, by_time = 0, few_ns;
+	struct cell sums[CLASSES];
+
 	for (uint32_t i = 0; i < estimate->threads.nr; i++) {
 		const struct thread *thread = thread_at(estimate, i);
-		double factors[CLASSES], seen_ns;
-		struct cell sums[CLASSES];
+		double seen_ns = slow_downs(thread, way, sums, factors);
 
-		seen_ns = slow_downs(thread, way, sums, factors);
-		all->used_ns += used_ns(thread);
-		all->paid_ns += thread->paid_ns;
-		all->seen_ns += seen_ns;
+		objects += objects_of(sums);
+		by_time += is_by_time(thread) ? objects_of(sums) : 0;
+		pools->all.used_ns += used_ns(thread);
+		pools->all.paid_ns += thread->paid_ns;
+		pools->all.seen_ns += seen_ns;
 		if (thread->nr_windows >= FEW_WINDOWS)
 			continue;
-		few->used_ns += used_ns(thread);
-		few->seen_ns += seen_ns;
+		pools->few.used_ns += used_ns(thread);
+		add_few(&pools->few_together, thread);
 	}
-	if (few->seen_ns <= 0) /* nothing is known of these: as the others */
-		all->used_ns -= few->used_ns;
+	pools->by_time = objects > 0 ? by_time / objects : 0;
+	few_ns = slow_downs(&pools->few_together, way, sums, pools->factors);
+	pools->few.seen_ns = few_ns;
+	if (few_ns <= 0) /* nothing is known of these: as the others */
+		pools->all.used_ns -= pools->few.used_ns;
+}
+
+/* CPU time of which no thread is known, since threads end between two looks, counts like the others'; but where calls count by time it is
+ * the time of these. */
+static double rest_of(const struct estimate *estimate, const struct pools *pools)
+{
+	double rest = pools->all.used_ns > 0 ? ((double)estimate->all_cpu_ns - pools->all.paid_ns) / pools->all.used_ns : 1;
+
+	return 1 + fmax(rest - 1, 0) * (1 - pools->by_time);
+}
+
+/* What stands for the CPU time of all: of the thread's, of the others' that are seen as seldom, or of all, which is known of a process that
+ * ended before its threads were looked at. */
+static double part_of(const struct estimate *estimate, const struct pools *pools, const struct thread *thread, double seen_ns)
+{
+	if (is_by_time(thread))
+		return 1;
+	if (pools->all.used_ns <= 0)
+		return pools->all.seen_ns > 0 ? fmax((double)estimate->all_cpu_ns - pools->all.paid_ns, 0) / pools->all.seen_ns : 0;
+	if (thread->nr_windows >= FEW_WINDOWS)
+		return seen_ns > 0 ? used_ns(thread) / seen_ns : 0;
+	return pools->few.seen_ns > 0 ? pools->few.used_ns / pools->few.seen_ns : 0;
 }
 
 /* The sums; also sets the factors of the threads. */
 static void compute(struct estimate *estimate, const struct way *way, struct cell *ret_sum, double *ret_unseen)
 {
-	struct pool all = { 0 }, few = { 0 };
+	struct pools pools = { 0 };
 	double rest;
 
-	fill_pools(estimate, way, &all, &few);
-	rest = all.used_ns > 0 ? fmax(((double)estimate->all_cpu_ns - all.paid_ns) / all.used_ns, 1) : 1;
+	fill_pools(estimate, way, &pools);
+	rest = rest_of(estimate, &pools);
 	*ret_sum = (struct cell){ 0 };
 	for (uint32_t i = 0; i < estimate->threads.nr; i++) {
 		struct thread *thread = thread_at(estimate, i);
 		struct cell sums[CLASSES];
-		double seen_ns = slow_downs(thread, way, sums, thread->factors), part;
+		double seen_ns = slow_downs(thread, way, sums, thread->factors), part = part_of(estimate, &pools, thread, seen_ns);
 
-		if (thread->nr_windows >= FEW_WINDOWS)
-			part = seen_ns > 0 ? used_ns(thread) / seen_ns : 0;
-		else if (few.seen_ns > 0)
-			part = few.used_ns / few.seen_ns;
-		else
-			part = all.seen_ns > 0 ? all.used_ns / all.seen_ns : 0;
 		for (uint32_t class = 0; class < CLASSES; class++) {
-			thread->factors[class] *= part * rest;
+			if (thread->nr_windows < FEW_WINDOWS && !is_by_time(thread))
+				thread->factors[class] = pools.factors[class];
+			thread->factors[class] *= is_by_time(thread) ? 1 : part * rest;
 			ret_sum->objects += sums[class].objects * thread->factors[class];
 			ret_sum->bytes += sums[class].bytes * thread->factors[class];
 		}
 	}
-	*ret_unseen = few.seen_ns > 0 || !estimate->all_cpu_ns ? 0 : few.used_ns / (double)estimate->all_cpu_ns;
+	*ret_unseen = pools.few.seen_ns > 0 || !estimate->all_cpu_ns ? 0 : pools.few.used_ns / (double)estimate->all_cpu_ns;
 }
 
 static double error_of(const double *without, double systematic)
@@ -322,6 +384,8 @@ void estimate_finish(struct estimate *estimate, struct estimate_result *ret_resu
 		.bytes = sum.bytes,
 		.objects_error = error_of(objects, wrong_by(less.objects, sum.objects, more.objects)),
 		.bytes_error = error_of(bytes, wrong_by(less.bytes, sum.bytes, more.bytes)),
+		.objects_shared = wrong_by(less.objects, sum.objects, more.objects),
+		.bytes_shared = wrong_by(less.bytes, sum.bytes, more.bytes),
 		.unseen = unseen,
 		.nr_unknown = estimate->nr_unknown,
 	};

@@ -25,6 +25,7 @@ struct estimate_window { /* of one thread */
 
 #define ESTIMATE_TRAP_ERROR 0.05 /* measured: docs/internals/memory.md */
 #define ESTIMATE_NONE UINT32_MAX
+#define ESTIMATE_BY_TIME UINT32_MAX /* as a tid: threads whose CPU time in windows is not known. Their calls count by the weight alone */
 
 struct estimate;
 struct estimate *estimate_new(void); /* NULL: no memory */
@@ -42,6 +43,7 @@ void estimate_all_cpu(struct estimate *estimate, uint64_t cpu_ns); /* that all p
 struct estimate_result {
 	double objects, bytes;
 	double objects_error, bytes_error; /* standard deviations; below 0: there were too few windows to tell */
+	double objects_shared, bytes_shared; /* of these, what a wrong cost of traps does: the same in all estimates of a recording */
 	double unseen;                     /* part of the CPU time in threads that no window has seen: taken for like the others */
 	uint64_t nr_unknown;               /* hits whose stacks were not kept: there were too many */
 };

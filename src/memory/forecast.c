@@ -21,10 +21,11 @@
 /* What counting costs a call on this machine now, in ns: the least of some trials. 0: not known. */
 static double counting_ns(struct alloc_programs *programs)
 {
-	uint64_t least_ns = UINT64_MAX, off = own_function_off();
+	char path[OWN_FUNCTION_PATH];
+	uint64_t least_ns = UINT64_MAX, off = own_function_off(path, sizeof(path));
 	const struct alloc_probe probe = { .entry_off = off, .probe_off = off, .call = SONDE_ALLOC_MALLOC };
 
-	if (!off || alloc_programs_count(programs, "/proc/self/exe", (uint32_t)getpid(), &probe, 1))
+	if (!off || alloc_programs_count(programs, path, (uint32_t)getpid(), &probe, 1))
 		return 0;
 	for (int trial = 0; trial < TRIALS; trial++) {
 		uint64_t start_ns = clock_ns(), took_ns;

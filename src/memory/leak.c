@@ -369,6 +369,8 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 		    "unmapped or replaced regions, or parts of regions, that are not known: a region that lost its middle is shown whole");
 	memory_write_count(lines, c->inner_mappings,
 		    "regions left out that were mapped within an allocator's call, or after one that never returned");
+	memory_write_count(lines, c->large_news,
+			   "calls of operator new for 256 MiB or more left out, as it may throw: regions mapped for them are followed");
 	memory_write_count(lines, c->left_out, "allocations left out, by size or sampling");
 	memory_write_count(lines, c->full_sums, "allocations are in no sum: there are more than 65536 stacks");
 	memory_write_count(lines, c->full, "allocations found no room: the report is too small (--max-live)");

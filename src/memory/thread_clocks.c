@@ -97,10 +97,15 @@ static void open_clock(struct thread_clock *clock)
 	clock->stat_fd = open(schedstat_path(path, sizeof(path), clock->tgid, clock->tid), O_RDONLY | O_CLOEXEC);
 }
 
-void thread_clocks_open(struct thread_clocks *clocks)
+void thread_clocks_open(struct thread_clocks *clocks, uint32_t random)
 {
-	for (uint32_t i = 0; i < clocks->nr && i < MAX_OPEN; i++)
-		open_clock(&clocks->list[i]);
+	for (uint32_t i = 0; i < clocks->nr; i++) {
+		struct thread_clock *clock = &clocks->list[(random % clocks->nr + i) % clocks->nr];
+
+		clock->is_left_out = i >= MAX_OPEN;
+		if (!clock->is_left_out)
+			open_clock(clock);
+	}
 }
 
 static uint64_t read_event(const struct thread_clock *clock)

@@ -18,6 +18,7 @@ struct thread_reading {
 struct thread_clock {
 	uint32_t tgid, tid;
 	int event_fd, stat_fd; /* -1: none */
+	bool is_left_out;      /* of more than 256, it is none of those that were drawn for the window */
 	struct thread_reading begin, end; /* of the window */
 };
 
@@ -31,7 +32,8 @@ struct thread_clocks {
 void thread_clocks_done(struct thread_clocks *clocks);
 /* Lists the threads of these processes that there are now. 0 or -ENOMEM. */
 MUST_CHECK int thread_clocks_list(struct thread_clocks *clocks, const uint32_t *tgids, uint32_t nr_tgids);
-void thread_clocks_open(struct thread_clocks *clocks); /* of the first 256: each takes some microseconds */
+/* Of 256 threads at most, as each takes some microseconds: of those that follow one drawn at random. */
+void thread_clocks_open(struct thread_clocks *clocks, uint32_t random);
 void thread_clocks_begin(struct thread_clocks *clocks);
 void thread_clocks_end(struct thread_clocks *clocks); /* in the same order, so each has the time of a window */
 /* What the thread has used between begin and end. 0: nothing, or that is not known. */

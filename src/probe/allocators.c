@@ -171,7 +171,10 @@ static void take(const struct elf_file *elf, const struct finding *finding, stru
 		if (file_off_of(elf, finding->placements[i].entry, &entry_off) ||
 		    file_off_of(elf, finding->placements[i].probe, &probe_off))
 			continue;
-		*function = (struct allocator_function){ .entry_off = entry_off, .probe_off = probe_off, .call = finding->calls[i] };
+		*function = (struct allocator_function){ .entry_off = entry_off,
+							 .probe_off = probe_off,
+							 .call = finding->calls[i],
+							 .is_slow = finding->placements[i].is_slow };
 		to->nr++;
 	}
 }

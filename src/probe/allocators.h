@@ -15,7 +15,7 @@
 struct allocator_function {
 	uint64_t entry_off, probe_off; /* in the file; probe_off as placement_improve found it */
 	uint32_t call;                 /* enum sonde_alloc_call */
-	uint32_t pad;
+	uint32_t is_slow;              /* 0 or 1: as of its placement */
 };
 
 struct allocators {

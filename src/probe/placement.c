@@ -138,6 +138,16 @@ static int check_segment(const struct elf_file *elf, const struct elf_segment *s
 	return err;
 }
 
+/* Of one that could not be moved. */
+static void look_at_entry(const struct elf_file *elf, struct placement *placement)
+{
+	uint8_t code[PLACEMENT_MAX_BYTES + 16];
+	uint32_t off;
+
+	placement->is_slow = placement->probe == placement->entry && !elf_file_read_vaddr(elf, placement->entry, code, sizeof(code)) &&
+			     (placement_x86(code, sizeof(code), &off) || off);
+}
+
 static void choose(const struct elf_file *elf, struct placement *placement)
 {
 	uint8_t code[PLACEMENT_MAX_BYTES + 16];
@@ -165,5 +175,7 @@ int placement_improve(const struct elf_file *elf, struct placement *placements, 
 		if (segment->flags & PF_X)
 			err = check_segment(elf, segment, placements, nr);
 	}
+	for (uint32_t i = 0; !err && i < nr; i++)
+		look_at_entry(elf, &placements[i]);
 	return err;
 }

@@ -20,6 +20,7 @@ MUST_CHECK int placement_x86(const uint8_t *code, size_t size, uint32_t *ret_off
 
 struct placement { /* elf_vaddrs; placed behind the entry only if it is safe */
 	uint64_t entry, probe;
+	bool is_slow; /* set: the probe stays at an instruction that the kernel executes by a single step */
 };
 /* Moves the probes of the functions in `placements` (probe == entry at first) to the best instruction. A probe stays at its entry when a
  * jump or call of the file may land between the entry and that instruction: whoever comes that way would be counted without having called

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "alloc.skel.h"
@@ -252,7 +253,7 @@ static int attach_apart(struct alloc_programs *programs, struct uprobe_points *p
 	int err;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!sonde_alloc_returns(probes[i].call))
+		if (!sonde_alloc_returns(probes[i].call) || (programs->has_windows && probes[i].call == SONDE_ALLOC_NEW))
 			continue;
 		offs[nr_returns] = probes[i].probe_off;
 		cookies[nr_returns++] = probes[i].call;
@@ -278,6 +279,25 @@ static int attach_file(struct alloc_programs *programs, const char *path, uint32
 	}
 	return programs->way == UPROBE_SESSION ? attach(programs, programs->skeleton->progs.sonde_mem_both, &points)
 					       : attach_apart(programs, &points, probes, points.nr);
+}
+
+static bool are_same_file(const struct armable *a, const struct armable *b)
+{
+	struct stat of_a, of_b;
+
+	return !fstat(a->fd, &of_a) && !fstat(b->fd, &of_b) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+/* Is it probed in all processes? Then a second probe would see each call twice. */
+static bool is_covered(const struct alloc_programs *programs, const struct armable *armable)
+{
+	for (uint32_t i = 0; i < programs->nr_armables; i++) {
+		const struct armable *other = programs->armables[i];
+
+		if (other != armable && other->nr && !other->tgid && are_same_file(other, armable))
+			return true;
+	}
+	return false;
 }
 
 /* The functions that return memory: in a window nothing else is probed. */
@@ -307,14 +327,23 @@ static int add_armable(struct alloc_programs *programs, const char *path, uint32
 	return 0;
 }
 
+static void detach_from(struct alloc_programs *programs, uint32_t first)
+{
+	for (uint32_t i = first; i < programs->nr_attached; i++)
+		let_go(&programs->attached[i]);
+	programs->nr_attached = first;
+}
+
 /* Is tried once, so that what the kernel refuses is known at once. */
 static int try_file(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr)
 {
+	uint32_t nr_armed; /* a window may be in progress: its probes stay */
 	int err;
 
 	pthread_mutex_lock(&programs->lock);
+	nr_armed = programs->nr_attached;
 	err = attach_file(programs, path, tgid, probes, nr);
-	alloc_programs_detach(programs);
+	detach_from(programs, nr_armed);
 	if (!err)
 		err = add_armable(programs, path, tgid, probes, nr);
 	pthread_mutex_unlock(&programs->lock);
@@ -333,9 +362,7 @@ int alloc_programs_attach(struct alloc_programs *programs, const char *path, uin
 
 void alloc_programs_detach(struct alloc_programs *programs)
 {
-	for (uint32_t i = 0; i < programs->nr_attached; i++)
-		let_go(&programs->attached[i]);
-	programs->nr_attached = 0;
+	detach_from(programs, 0);
 }
 
 int alloc_programs_count(struct alloc_programs *programs, const char *path, uint32_t tgid, const struct alloc_probe *probes, uint32_t nr)
@@ -374,11 +401,26 @@ uint32_t alloc_programs_arm(struct alloc_programs *programs)
 		char path[32];
 
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", armable->fd);
-		if (attach_file(programs, path, armable->tgid, armable->probes, armable->nr))
+		if (!is_covered(programs, armable) && attach_file(programs, path, armable->tgid, armable->probes, armable->nr))
 			continue; /* the process has ended */
 	}
 	pthread_mutex_unlock(&programs->lock);
 	return programs->nr_attached;
+}
+
+void alloc_programs_widen(struct alloc_programs *programs, uint32_t tgid)
+{
+	pthread_mutex_lock(&programs->lock);
+	for (uint32_t i = 0; i < programs->nr_armables; i++) {
+		struct armable *armable = programs->armables[i];
+
+		if (armable->tgid != tgid)
+			continue;
+		if (is_covered(programs, armable))
+			armable->nr = 0;
+		armable->tgid = 0;
+	}
+	pthread_mutex_unlock(&programs->lock);
 }
 
 static void *run_let_go(void *arg)
@@ -426,10 +468,10 @@ const struct sonde_alloc_hit *alloc_programs_hits(const struct alloc_programs *p
 	return programs->hits;
 }
 
-int alloc_programs_attach_own(struct alloc_programs *programs, uint64_t off)
+int alloc_programs_attach_own(struct alloc_programs *programs, const char *path, uint64_t off)
 {
-	const struct alloc_probe probe = { .entry_off = off, .probe_off = off, .call = SONDE_ALLOC_MALLOC };
-	int err = attach_file(programs, "/proc/self/exe", (uint32_t)getpid(), &probe, 1);
+	const struct alloc_probe probe = { .entry_off = off, .probe_off = off, .call = SONDE_ALLOC_OWN };
+	int err = attach_file(programs, path, (uint32_t)getpid(), &probe, 1);
 
 	for (uint32_t i = 0; i < programs->nr_attached && i < ARRAY_SIZE(programs->own); i++)
 		programs->own[i] = programs->attached[i];

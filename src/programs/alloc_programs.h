@@ -47,11 +47,14 @@ uint32_t alloc_programs_arm(struct alloc_programs *programs);
 void alloc_programs_disarm(struct alloc_programs *programs); /* returns when no program is at work any more */
 void alloc_programs_open_gate(const struct alloc_programs *programs, uint32_t window); /* its number; not 0 */
 void alloc_programs_close_gate(const struct alloc_programs *programs);
+/* From the next window on the files of the process are probed in all processes, and the programs filter: once its first thread has ended
+ * the kernel would set no probes in it, without an error. */
+void alloc_programs_widen(struct alloc_programs *programs, uint32_t tgid);
 /* The hits of the last window, once it is disarmed; valid until the gate opens again. */
 const struct sonde_alloc_hit *alloc_programs_hits(const struct alloc_programs *programs, uint32_t *ret_nr, uint32_t *ret_nr_lost);
 /* Probes a function of this process, at that place of its file, from now on: its calls are hits as those of config.own_tgid. Before
  * anything is armed. 0 or the kernel's error. */
-MUST_CHECK int alloc_programs_attach_own(struct alloc_programs *programs, uint64_t off);
+MUST_CHECK int alloc_programs_attach_own(struct alloc_programs *programs, const char *path, uint64_t off);
 
 /* True if config.held_tgid was stopped since the last call: it is to get SIGCONT, once what is mapped was read. */
 bool alloc_programs_take_hold(const struct alloc_programs *programs);

@@ -28,14 +28,18 @@ def asker(report, stack, program="allocs"):
 	return None
 
 
-def by_function(report):
-	"""Function of the program -> its four values: allocations, bytes, what of them is not free."""
+def by_program(report, program):
+	"""Function of the program -> its values: allocations, bytes, what of them is not free."""
 	found = {}
 	for sample in report["samples"]:
-		name = asker(report, report["stacks"][sample["user_stack"]])
+		name = asker(report, report["stacks"][sample["user_stack"]], program)
 		if name:
 			found[name] = [a + b for a, b in zip(found.get(name, [0, 0, 0, 0]), sample["values"])]
 	return found
+
+
+def by_function(report):
+	return by_program(report, "allocs")
 
 
 def marked_allocations(report):
@@ -160,11 +164,11 @@ ESTIMATED = (r"estimated: (\d+) bytes allocated \+- ([\d.]+) %.*?, in (\d+) allo
 
 
 class Estimate:
-	"""What a recording with --low-overhead has estimated of tests/programs/estimated.c, and what that says."""
+	"""What a recording with --low-overhead has estimated of a program of tests/programs, and what that says."""
 
-	def __init__(self, *arguments):
+	def __init__(self, *arguments, program="estimated", sigmas=ESTIMATE_SIGMAS):
 		path = scratch("estimate.json")
-		self.result = sonde("alloc", "--low-overhead", "-o", path, "--", build("estimated"), *arguments, want=0)
+		self.result = sonde("alloc", "--low-overhead", "-o", path, "--", build(program), *arguments, want=0)
 		match = re.search(ESTIMATED, self.result.err)
 		check(match, lambda: str(self.result))
 		size, self.size_error, nr, self.nr_error, self.windows, self.armed, self.seen = map(float, match.groups())
@@ -172,12 +176,12 @@ class Estimate:
 		self.report = load_json(path)
 		self.found = {}
 		for sample in self.report["samples"]:
-			name = asker(self.report, self.report["stacks"][sample["user_stack"]], "estimated")
+			name = asker(self.report, self.report["stacks"][sample["user_stack"]], program)
 			self.found[name] = [a + b for a, b in zip(self.found.get(name, [0, 0]), sample["values"])]
 		check(abs(nr - sum(values[0] for values in self.found.values())) <= len(self.report["samples"]), lambda: "the stacks are not the whole\n%s" % self.result)
 		for word, value, error, true in (("allocations", nr, self.nr_error, sum(each[0] for each in self.true.values())),
 						 ("bytes", size, self.size_error, sum(each[1] for each in self.true.values()))):
-			limit = ESTIMATE_SIGMAS * error / 2 / 100 * value # it says two standard deviations
+			limit = sigmas * error / 2 / 100 * value # it says two standard deviations
 			check(abs(value - true) <= limit, lambda: "%.0f %s, true %d +- %.0f\n%s" % (value, word, true, limit, self.result)) # pylint: disable=cell-var-from-loop
 
 
@@ -210,6 +214,61 @@ def estimated_beside_a_loop():
 	check(estimate.found["ask_tight"][0] > estimate.found["ask_small"][0], lambda: str(estimate.result))
 	check(estimate.seen <= 0.01 * sum(nr for nr, _ in estimate.true.values()), lambda: str(estimate.result))
 	return "%d windows, +- %.0f %%" % (estimate.windows, estimate.nr_error)
+
+
+def throwing(*options):
+	"""A run of a program whose operator new throws: what it printed, the report, the result. It ends as it does alone."""
+	path = scratch("throwing.json")
+	result = sonde("alloc", *options, "-o", path, "--", build("throwing_new"), "6" if options else "1", want=0)
+	check("terminate called" not in result.err, lambda: str(result))
+	numbers = re.search(r"^alloc ask_block (\d+)\nthrew (\d+)$", result.out, re.MULTILINE)
+	check(numbers, lambda: "it did not end by itself\n%s" % result)
+	return [int(number) for number in numbers.groups()], load_json(path), result
+
+
+@test
+def throws():
+	"""An exception that leaves operator new: the program goes on (a probe at its return would end it), and each block is seen once."""
+	need_bpf()
+	(nr, nr_thrown), report, result = throwing()
+	found = by_program(report, "throwing_new")["ask_block(unsigned long)"]
+	check(found[:2] == [nr, 100 * nr], lambda: "%s, true %d\n%s" % (found, nr, result))
+	check("\n%d calls of operator new for 256 MiB" % nr_thrown in result.err, lambda: str(result))
+	return "%d thrown" % nr_thrown
+
+
+@test
+def estimated_throws():
+	"""The same with --low-overhead; what failed counts for nothing, though its end was not seen."""
+	need_bpf()
+	_, report, result = throwing("--low-overhead")
+	check("has to step over the beginning of a function like operator new" in result.err, "that its probes are slow is not said\n%s" % result)
+	nr, size = by_program(report, "throwing_new")["ask_block(unsigned long)"]
+	check(nr > 0 and abs(size / nr - 100) < 1, lambda: "%d bytes of %d calls\n%s" % (size, nr, result))
+
+
+@test
+def estimated_without_first_thread():
+	"""The first thread ends while the process is recorded: what the others allocate is seen all the same."""
+	need_bpf()
+	estimate = Estimate("leaderless", 12, program="estimated_threads", sigmas=2 * ESTIMATE_SIGMAS) # the error is larger, it says
+	found, true = estimate.found["ask_block"][0], estimate.true["ask_block"][0]
+	check(true / 3 <= found <= 3 * true, lambda: "%d, true %d\n%s" % (found, true, estimate.result))
+	check("probes were in all processes" in estimate.result.err, lambda: str(estimate.result))
+	return "%.2f of the truth, +- %.0f %%" % (found / true, estimate.nr_error)
+
+
+@test
+def estimated_short_threads():
+	"""Threads that are born in a window: no CPU time is known of them, so they count by its time. What the probes cost them is paid for by
+	shorter windows, and files say that they have an estimate."""
+	need_bpf()
+	estimate = Estimate("short", 12, program="estimated_threads")
+	found, true = estimate.found["ask_block"][0], estimate.true["ask_block"][0]
+	check(true / 2 <= found <= 2 * true, lambda: "%d, true %d\n%s" % (found, true, estimate.result))
+	check(estimate.seen <= 0.04 * true and "count by its time alone" in estimate.result.err, lambda: str(estimate.result))
+	check(any("the values are an estimate" in note for note in estimate.report["account"]["notes"]), lambda: str(estimate.report["account"]["notes"]))
+	return "%.2f of the truth, +- %.0f %%" % (found / true, estimate.nr_error)
 
 
 def programs():

@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 
-from harness import ROOT, SOURCES, check, check_equal, find_tool, fresh_folder, need_bpf, run, run_tests, scratch, skip, sonde, test
+from harness import ROOT, SOURCES, build, check, check_equal, find_tool, fresh_folder, need_bpf, run, run_tests, scratch, skip, sonde, test
 
 BUILD = os.path.abspath(os.environ.get("SONDE_BUILD", os.path.join(ROOT, "build")))
 BY_LIBRARY = os.environ.get("SONDE_BY_LIBRARY", os.path.join(BUILD, "tests", "system", "sonde-by-library"))
@@ -299,6 +299,17 @@ def command_line_by_the_library():
 	made = scratch("by-library.folded")
 	result = use(BY_LIBRARY, "profile", "-o", made, "1")
 	check(result.code in (0, 5) and os.path.exists(made), lambda: str(result))
+
+
+@test
+def estimate_by_the_library():
+	"""What a probe costs is measured at a function of the library's own file, not at that place of the program that uses it."""
+	need_bpf()
+	made = scratch("by-library.json")
+	result = use(BY_LIBRARY, "alloc", "--low-overhead", "-o", made, "--", build("estimated"), "12")
+	found = re.search(r"in (\d+) allocations \+- ", result.err)
+	true = sum(int(nr) for nr in re.findall(r"^alloc \S+ (\d+) \d+$", result.out, re.MULTILINE))
+	check(found and true / 2 <= int(found.group(1)) <= 2 * true, lambda: "true %d\n%s" % (true, result))
 
 
 run_tests()

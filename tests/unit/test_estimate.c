@@ -215,6 +215,72 @@ static void test_many_threads(void **state)
 	estimate_free(estimate);
 }
 
+/* Of many threads each is seen in few windows, and some of these were accidents, which left it no time. */
+static void test_many_seldom(void **state)
+{
+	enum { THREADS = 500, SEEN = 4, CALLS = 10 };
+	const double own_ns = 500;
+	struct estimate *estimate = estimate_new();
+	struct estimate_result result;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		estimate_begin(estimate);
+		for (uint32_t tid = 1; tid <= THREADS; tid++) {
+			const struct stack_ids ids = { .ids.user_stack = 1, .tgid = 1 };
+			const double cost_ns = CALLS * COST_NS, measured_ns = cost_ns * (0.7 + 0.6 * chance());
+			const struct estimate_window window = { .tgid = 1, .tid = tid, .weight = 50,
+								.cpu_ns = (uint64_t)(CALLS * own_ns + cost_ns),
+								.cost_ns = measured_ns, .usual_cost_ns = cost_ns };
+			uint32_t number;
+
+			if (tid % (40 / SEEN) != i % (40 / SEEN))
+				continue;
+			number = estimate_add(estimate, &window);
+			for (int call = 0; call < CALLS; call++)
+				assert_int_equal(estimate_hit(estimate, number, &ids, 100), 0);
+		}
+	}
+	for (uint32_t tid = 1; tid <= THREADS; tid++)
+		assert_int_equal(estimate_cpu(estimate, 1, tid, (uint64_t)(1e6 * own_ns)), 0);
+	estimate_all_cpu(estimate, (uint64_t)(THREADS * 1e6 * own_ns));
+	estimate_finish(estimate, &result);
+	if (fabs(result.objects / (THREADS * 1e6) - 1) > 0.1)
+		fail_msg("%.3f of the truth", result.objects / (THREADS * 1e6));
+	estimate_free(estimate);
+}
+
+/* Threads whose CPU time in windows is not known count by the time, and what is left of all CPU time is theirs; that of a process whose
+ * threads were never looked at is all that is known. */
+static void test_by_time(void **state)
+{
+	const struct stack_ids ids = { .ids.user_stack = 1, .tgid = 1 };
+	struct estimate *estimate = estimate_new(), *ended = estimate_new();
+	struct estimate_result result;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		const struct estimate_window main_thread = { .tgid = 1, .tid = 1, .weight = 50, .cpu_ns = 1000000 };
+		const struct estimate_window others = { .tgid = 1, .tid = ESTIMATE_BY_TIME, .weight = 50 };
+		uint32_t number;
+
+		estimate_begin(estimate);
+		assert_int_not_equal(estimate_add(estimate, &main_thread), ESTIMATE_NONE);
+		number = estimate_add(estimate, &others);
+		for (int call = 0; call < 10; call++)
+			assert_int_equal(estimate_hit(estimate, number, &ids, 100), 0);
+		estimate_begin(ended);
+		assert_int_equal(estimate_hit(ended, estimate_add(ended, &main_thread), &ids, 100), 0);
+	}
+	assert_int_equal(estimate_cpu(estimate, 1, 1, 2000000000), 0);
+	estimate_all_cpu(estimate, 5000000000);
+	estimate_finish(estimate, &result);
+	assert_true(fabs(result.objects - 40 * 10 * 50) < 1);
+	estimate_all_cpu(ended, 4000000000);
+	estimate_finish(ended, &result);
+	assert_true(fabs(result.objects - 4000) < 1); /* one in a million ns */
+	estimate_free(estimate);
+	estimate_free(ended);
+}
+
 /* Calls that come so close to each other that the cost of the probes hides what is between them: the error says so, also where more was
  * measured than there was. */
 static void test_close(void **state)
@@ -242,6 +308,8 @@ int main(void)
 		cmocka_unit_test(test_few),
 		cmocka_unit_test(test_accident),
 		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_many_seldom),
+		cmocka_unit_test(test_by_time),
 		cmocka_unit_test(test_close),
 	};
 
