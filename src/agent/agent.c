@@ -2,6 +2,7 @@
 /* sonde agent: profiles the whole machine all the time, into a local store. docs/internals/agent.md */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "agent/delivery.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/rights.h"
 #include "cli/output.h"
 #include "cli/session_end.h"
 #include "cli/signals.h"
@@ -86,6 +88,7 @@ struct agent {
 	struct agent_server *server;
 	struct sky_client *skywalking; /* NULL: none */
 	struct flight *flight;
+	int count_fd;                    /* the kernel counts the programs' time while it is open; -1: it does not */
 };
 
 static int take_window(void *arg, const struct sonde_window *window, const void *bytes, size_t size)
@@ -568,12 +571,11 @@ static void count_bpf(int *ret_fd)
 static int record(struct agent *agent)
 {
 	const struct agent_arguments *arguments = &agent->setup->arguments;
-	CLEANUP(closep) int count_fd = -1; /* the kernel counts while it is open */
 	int code = SONDE_EXIT_FAILED, err;
 
 	prepare(agent);
-	if (arguments->max_cpu_percent)
-		count_bpf(&count_fd);
+	if (arguments->max_cpu_percent && agent->count_fd < 0)
+		count_bpf(&agent->count_fd);
 	err = start_threads(arguments, &agent->setup->settings, agent);
 	if (!err)
 		code = run(arguments, agent);
@@ -656,6 +658,12 @@ static void done_recorders(struct agent *agent)
 	pthread_mutex_destroy(&agent->warnings_lock);
 }
 
+/* The unit's (packaging/sonde-agent.service.in), and that of ports below 1024. */
+#define KEPT_RIGHTS \
+	(RIGHT(CAP_BPF) | RIGHT(CAP_PERFMON) | RIGHT(CAP_SYS_PTRACE) | RIGHT(CAP_SYSLOG) | RIGHT(CAP_CHECKPOINT_RESTORE) | \
+	 RIGHT(CAP_DAC_READ_SEARCH) | RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID) | RIGHT(CAP_KILL) | RIGHT(CAP_SYS_NICE) | \
+	 RIGHT(CAP_NET_BIND_SERVICE))
+
 static int start(struct agent *agent)
 {
 	const struct agent_arguments *arguments = &agent->setup->arguments;
@@ -671,6 +679,11 @@ static int start(struct agent *agent)
 		flight_free(agent->flight);
 		return SONDE_EXIT_FAILED;
 	}
+	if (arguments->max_cpu_percent) /* needs CAP_SYS_ADMIN */
+		count_bpf(&agent->count_fd);
+	code = rights_keep(KEPT_RIGHTS);
+	if (code)
+		output_say("warning: rights that are not needed are kept: %s", strerror(-code));
 	init_recorders(agent);
 	agent->start_unix_ns = clock_of_ns(CLOCK_REALTIME);
 	agent->until_ns = arguments->duration_s ? clock_ns() + arguments->duration_s * NS_PER_S : 0;
@@ -681,6 +694,7 @@ static int start(struct agent *agent)
 	store_close(agent->store);
 	agent_cost_reader_free(agent->costs);
 	flight_free(agent->flight);
+	closep(&agent->count_fd);
 	return code;
 }
 
@@ -694,7 +708,7 @@ static int print_config(const struct agent_arguments *arguments)
 
 static int agent_run(void *all, const char *command_line)
 {
-	struct agent agent = { .typed = all, .command_line = command_line };
+	struct agent agent = { .typed = all, .command_line = command_line, .count_fd = -1 };
 	const struct agent_arguments *arguments;
 	struct diag diag = { 0 };
 	bool json = false;

@@ -248,14 +248,22 @@ def the_oldest_are_removed():
 	check_equal(rows[-1][1] // NS >= int(time.time()) - 5, True, "the newest is there")
 
 
+# linux/capability.h
+CAPABILITIES = {"DAC_READ_SEARCH": 2, "KILL": 5, "SETGID": 6, "SETUID": 7, "NET_BIND_SERVICE": 10, "SYS_PTRACE": 19, "SYS_NICE": 23, "SYSLOG": 34, "PERFMON": 38, "BPF": 39, "CHECKPOINT_RESTORE": 40}
+
+
+def rights_of_the_unit():
+	with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../packaging/sonde-agent.service.in"), encoding="utf-8") as file:
+		return re.search(r"^CapabilityBoundingSet=(.*)", file.read(), re.M).group(1).lower().replace("cap_", "").split()
+
+
 @test
 def the_unit_has_the_rights_that_it_needs():
 	"""With the capabilities of the systemd unit alone nothing is refused, and names are known; without those of the workers files are, once each."""
 	need_bpf()
 	if not shutil.which("setpriv"):
 		skip("no setpriv")
-	with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../packaging/sonde-agent.service.in"), encoding="utf-8") as file:
-		rights = re.search(r"^CapabilityBoundingSet=(.*)", file.read(), re.M).group(1).lower().replace("cap_", "").split()
+	rights = rights_of_the_unit()
 	for less in (), ("setuid",):
 		folder = fresh_folder("rights")
 		allowed = ",".join("+" + right for right in rights if right not in less)
@@ -267,6 +275,28 @@ def the_unit_has_the_rights_that_it_needs():
 		refused = [line for line in result.err.splitlines() if "refused" in line or "not permitted" in line]
 		check(bool(known) != bool(less) and bool(refused) == bool(less), lambda: "without %s: %d stacks with main, %s" % (less, len(known), result)) # pylint: disable=cell-var-from-loop
 		check_equal(len(refused), len(set(refused)), "warnings, and different ones")
+
+
+@test
+def what_is_not_needed_is_given_up():
+	"""Started by root: the agent, its threads and its workers have the unit's capabilities at most, and that of ports below 1024."""
+	need_bpf()
+	allowed = {right.upper() for right in rights_of_the_unit()} | {"NET_BIND_SERVICE"}
+	with agent(fresh_folder("given-up"), 30) as running:
+		running.wait_line("Sampling at")
+		time.sleep(1)
+		pids = [running.process.pid] + [int(pid) for pid in run(["pgrep", "-P", str(running.process.pid)]).out.split()]
+		found = {}
+		for pid in pids:
+			for task in os.listdir("/proc/%d/task" % pid):
+				with open("/proc/%d/task/%s/status" % (pid, task), encoding="ascii", errors="replace") as file:
+					for kind, mask in re.findall(r"^Cap(Prm|Eff|Bnd):\s*(\w+)$", file.read(), re.M):
+						found.setdefault(kind, set()).update(bit for bit in range(64) if int(mask, 16) >> bit & 1)
+	numbers = {right: number for right, number in CAPABILITIES.items() if right in allowed}
+	check_equal(len(numbers), len(allowed), "capabilities with known numbers")
+	for kind, bits in found.items():
+		check(bits <= set(numbers.values()), lambda: "%s: %s" % (kind, sorted(bits - set(numbers.values())))) # pylint: disable=cell-var-from-loop
+	check({"BPF", "PERFMON"} <= {right for right, number in numbers.items() if number in found["Eff"]} and len(pids) > 2, lambda: str((found, pids)))
 
 
 @test
