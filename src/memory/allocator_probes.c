@@ -123,6 +123,20 @@ static void note_slow(const struct allocator_probes *probes, const struct object
 	}
 }
 
+/* The unwinder cannot pass a probe of a return. */
+static void note_new(const struct allocator_probes *probes, const struct object *object, const struct allocators *allocators)
+{
+	bool is_there = false;
+
+	for (uint32_t i = 0; i < allocators->nr; i++)
+		is_there |= allocators->functions[i].call == SONDE_ALLOC_NEW;
+	if (is_there && !probes->is_estimate)
+		account_note(probes->engine->account,
+			     "%s: an operator new that throws while it is probed, as at a limit of memory, ends the program; "
+			     "alloc --low-overhead does without",
+			     object->path);
+}
+
 static int attach(struct allocator_probes *probes, uint32_t tgid, const struct object *object, const char *path,
 		  const struct allocators *allocators)
 {
@@ -145,8 +159,10 @@ static int attach(struct allocator_probes *probes, uint32_t tgid, const struct o
 		account_note(probes->engine->account, "%s in process %" PRIu32 ": %s", object->path, tgid, diag.text);
 	else
 		probes->nr++;
-	if (!err)
+	if (!err) {
 		note_slow(probes, object, allocators);
+		note_new(probes, object, allocators);
+	}
 	if (!err && probes->has_started)
 		account_note(probes->engine->account,
 			     "%s is an allocator that process %" PRIu32 " mapped while sonde ran: what it allocated before is not known",

@@ -234,6 +234,7 @@ def throws():
 	found = by_program(report, "throwing_new")["ask_block(unsigned long)"]
 	check(found[:2] == [nr, 100 * nr], lambda: "%s, true %d\n%s" % (found, nr, result))
 	check("\n%d calls of operator new for 256 MiB" % nr_thrown in result.err, lambda: str(result))
+	check("throwing_new: an operator new that throws while it is probed" in result.err, "the danger is not said")
 	return "%d thrown" % nr_thrown
 
 
@@ -243,6 +244,7 @@ def estimated_throws():
 	need_bpf()
 	_, report, result = throwing("--low-overhead")
 	check("has to step over the beginning of a function like operator new" in result.err, "that its probes are slow is not said\n%s" % result)
+	check("an operator new that throws" not in result.err, "no danger, but one is said")
 	nr, size = by_program(report, "throwing_new")["ask_block(unsigned long)"]
 	check(nr > 0 and abs(size / nr - 100) < 1, lambda: "%d bytes of %d calls\n%s" % (size, nr, result))
 
