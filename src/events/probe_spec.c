@@ -215,6 +215,7 @@ static int look_at_program(struct probe_spec *spec, const char *path, bool retur
 				  "Only entries can be traced",
 				  path);
 	spec->no_args = program.no_args;
+	spec->is_thrown_through = returns && program.may_throw;
 	return 0;
 }
 

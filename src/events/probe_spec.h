@@ -18,6 +18,7 @@ struct probe_spec {
 	uint32_t call, compat_call; /* of system calls: their numbers of 64 and of 32 bits, or CALL_UNKNOWN */
 	uint32_t result_word, end_result_word;
 	struct kernel_args args; /* by BTF; none: arg0 to arg5 */
+	bool is_thrown_through;	 /* an exception that passes the function would meet a return probe, which ends the program */
 	bool is_handler;	 /* of an interrupt, in the kernel */
 	bool in_user;		 /* texts are in the program's memory */
 	struct dwarf_args *user_args; /* of a user function: what args borrows from at its entry, and its result; NULL: nothing */

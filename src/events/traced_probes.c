@@ -253,12 +253,16 @@ int traced_probes_init(struct traced_probes *traced, const struct sonde_session_
 	return err ? err : set_up_probes(traced, common, with_stacks, diag);
 }
 
-void traced_probes_start(struct traced_probes *traced)
+void traced_probes_start(struct traced_probes *traced, struct account *account)
 {
 	bool has_handler = false;
 
-	for (uint32_t i = 0; i < traced->probes.nr; i++)
+	for (uint32_t i = 0; i < traced->probes.nr; i++) {
 		has_handler |= traced->probes.list[i].is_handler;
+		if (traced->probes.list[i].is_thrown_through)
+			account_note(account, "%.80s: an exception that passes the function ends the program",
+				     traced->probes.list[i].text);
+	}
 	if (has_handler)
 		traced->interrupts = interrupts_read();
 }

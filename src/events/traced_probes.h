@@ -40,8 +40,8 @@ struct traced_probes {
 MUST_CHECK int traced_probes_init(struct traced_probes *traced, const struct sonde_session_options *common, bool with_stacks,
 				  struct diag *diag);
 void traced_probes_done(struct traced_probes *traced);
-/* The probes begin. */
-void traced_probes_start(struct traced_probes *traced);
+/* The probes begin: notes what they may do to programs. */
+void traced_probes_start(struct traced_probes *traced, struct account *account);
 /* Notes a probe that was not hit in that time: of an interrupt's handler, with the interrupts that came meanwhile. */
 void traced_probes_note_silent(const struct traced_probes *traced, uint32_t probe, uint64_t duration_ns, struct account *account);
 /* Notes a probe's hits that the filter could not be asked about, and those that the kernel left out. */

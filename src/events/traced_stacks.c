@@ -138,7 +138,7 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 	int err = 0;
 
 	stacks->unix_offset_ns = clock_unix_offset_ns();
-	traced_probes_start(&stacks->probes);
+	traced_probes_start(&stacks->probes, measurement->parts.account);
 	if (stacks->prints)
 		tracing_heading(&lines, &stacks->probes.options, stacks->probes.command_line);
 	err = tell(stacks, &lines);

@@ -121,7 +121,7 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 	int err;
 
 	tracing->unix_offset_ns = clock_unix_offset_ns();
-	traced_probes_start(&tracing->probes);
+	traced_probes_start(&tracing->probes, measurement->parts.account);
 	tracing_heading(&tracing->lines, &tracing->probes.options, tracing->probes.command_line);
 	err = tell(tracing);
 	for (uint32_t i = 0; !err && i < tracing->probes.probes.nr; i++) {

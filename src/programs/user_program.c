@@ -92,6 +92,7 @@ int user_program_look(const char *path, struct diag *diag, struct user_program *
 	if (elf && !has_sound_symbols(elf))
 		return damaged(path, diag);
 	program.moves_stacks = elf && is_go(elf);
+	program.may_throw = elf && elf_file_find_section(elf, ".gcc_except_table");
 	program.no_args = !elf ? "of 32-bit code" : program.moves_stacks ? "of Go" : NULL;
 	*ret_program = program;
 	return 0;

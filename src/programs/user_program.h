@@ -9,6 +9,7 @@
 
 struct user_program {
 	const char *no_args; /* why arguments are not in the registers where C has them: "of 32-bit code", "of Go"; NULL: they are */
+	bool may_throw;      /* C++, Rust: exceptions pass its functions, and one that meets a return probe ends the process */
 	bool moves_stacks;   /* as Go does: a return address that a return probe has replaced ends the process */
 };
 

@@ -8,7 +8,7 @@ import sys
 
 from event_rows import rows, trace_program
 from go_build import go_build
-from harness import SOURCES, Background, check, check_equal, need_bpf, run, run_tests, scratch, skip, sonde, test
+from harness import SOURCES, Background, build, check, check_equal, need_bpf, run, run_tests, scratch, skip, sonde, test
 
 NR = 20
 PAUSE_NS = 60_000_000 # of crosses() in signatures.c
@@ -205,6 +205,16 @@ def kernels_count(pid):
 		except OSError:
 			continue
 	return nr
+
+
+@test
+def exceptions_meet_no_return_probe_unsaid():
+	"""The unwinder cannot pass one: the program would end. So it is said of a program that may throw, and of no other."""
+	need_bpf()
+	for name, words, is_said in ("thrower", ("uretprobe",), True), ("thrower", ("uprobe", "--latency"), True), ("thrower", ("uprobe",), False), ("signatures", ("uretprobe",), False):
+		kind, *options = words
+		result = sonde("trace", "%s:%s:main" % (kind, build(name)), *options, "1", want=None)
+		check(("an exception that passes the function ends the program" in result.err) == is_said, lambda: "%s %s: %s" % (name, words, result)) # pylint: disable=cell-var-from-loop
 
 
 @test
