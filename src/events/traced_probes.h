@@ -6,7 +6,7 @@
 
 #include "abi/probe.h"
 #include "programs/interrupts.h"
-#include "events/probes.h"
+#include "probing/probes.h"
 #include "events/tracing_report.h"
 #include "model/account.h"
 

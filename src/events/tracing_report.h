@@ -7,7 +7,7 @@
 #include "abi/probe.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
-#include "events/probes.h"
+#include "probing/probes.h"
 
 struct tracing_row {
 	uint32_t probe; /* number of its text */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "events/probe_nearest.h"
+#include "probing/probe_nearest.h"
 
 #include <errno.h>
 #include <inttypes.h>

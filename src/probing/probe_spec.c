@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "events/probe_spec.h"
+#include "probing/probe_spec.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 #include "dwarf/dwarf_places.h"
-#include "events/probe_nearest.h"
+#include "probing/probe_nearest.h"
 #include "programs/user_program.h"
 #include "programs/call_numbers.h"
 #include "programs/kernel_functions.h"

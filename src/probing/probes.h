@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probes: the list of probes that `trace` was given, parsed. One thread. */
 #pragma once
-#include "events/probe_spec.h"
+#include "probing/probe_spec.h"
 
 #define MAX_PROBES 16
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "events/probes.h"
+#include "probing/probes.h"
 
 #include <errno.h>
 #include <string.h>

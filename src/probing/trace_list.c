@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/tracefs.h"
-#include "events/probe_spec.h"
+#include "probing/probe_spec.h"
 #include "programs/call_numbers.h"
 #include "programs/kernel_functions.h"
 #include "programs/kernel_types.h"
