@@ -12,7 +12,7 @@
 #include "agent/agent_cost.h"
 #include "agent/agent_rate.h"
 #include "agent/agent_server.h"
-#include "agent/agent_setup.h"
+#include "settings/agent_setup.h"
 #include "agent/agent_status.h"
 #include "agent/agent_turns.h"
 #include "agent/delivery.h"

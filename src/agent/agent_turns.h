@@ -2,7 +2,7 @@
 /* agent_turns: records what has its turn beside the main recording, each time by a session of its own, on a thread of its own. So the main
  * one has no gap, and a turn costs its start: the kernel's programs are loaded, and what runs is read. */
 #pragma once
-#include "agent/agent_measures.h"
+#include "settings/agent_measures.h"
 
 struct agent_turns_options { /* borrowed until agent_turns_end */
 	const struct agent_measures *measures;

@@ -104,14 +104,15 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"allocs": {"sonde", "base", "cli"},
 	"skywalking": {"sonde", "base", "identity", "proxy", "codec", "send", "cli"},
 	"flight": {"sonde", "base", "codec", "store", "cli"},
-	"agent": {"sonde", "base", "codec", "store", "send", "serve", "cli", "skywalking", "flight"},
+	"settings": {"sonde", "base", "store", "send", "serve", "cli", "skywalking", "flight"},
+	"agent": {"sonde", "base", "codec", "store", "send", "serve", "cli", "skywalking", "flight", "settings"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "heap", "bpf", "collect", "programs", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
 	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"dwarf", "audit"},
 	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "codec", "import", "perfdata", "store"},
 	r"sqlite3\.h": {"store"},
-	r"yaml\.h": {"agent"},
+	r"yaml\.h": {"settings"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"(seccomp|linux/seccomp)\.h": {"worker"},
 	r"capstone/.*": {"symbolize"},

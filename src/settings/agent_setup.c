@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/agent_setup.h"
+#include "settings/agent_setup.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "agent/agent_measures.h"
-#include "agent/agent_options.h"
+#include "settings/agent_measures.h"
+#include "settings/agent_options.h"
 #include "base/diag.h"
 #include "flight/trigger.h"
 #include "send/endpoint.h"

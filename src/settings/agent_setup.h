@@ -2,8 +2,8 @@
 /* agent_setup: one reading of the agent's settings: what was typed, with the environment, the file and the defaults. SIGHUP makes another
  * one; those before it stay until the end, as a thread that does not end may use their texts. */
 #pragma once
-#include "agent/agent_settings.h"
-#include "agent/config.h"
+#include "settings/agent_settings.h"
+#include "settings/config.h"
 
 struct agent_setup {
 	struct agent_arguments arguments;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/config.h"
+#include "settings/config.h"
 
 #include <ctype.h>
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/agent_measures.h"
+#include "settings/agent_measures.h"
 
 #include <errno.h>
 #include <stdio.h>

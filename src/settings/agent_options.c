@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/agent_options.h"
+#include "settings/agent_options.h"
 
 #include <stddef.h>
 
-#include "agent/agent_measures.h"
-#include "agent/agent_settings.h"
+#include "settings/agent_measures.h"
+#include "settings/agent_settings.h"
 #include "cli/plain_format.h"
 #include "cli/runtimes_option.h"
 #include "send/otlp_push.h"

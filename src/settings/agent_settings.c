@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/agent_settings.h"
+#include "settings/agent_settings.h"
 
 #include <errno.h>
 #include <inttypes.h>
