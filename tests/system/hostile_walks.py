@@ -101,10 +101,19 @@ def steps_text(steps):
 	return " ".join("%d:%d" % (i * STEP_US, nr) for i, nr in enumerate(steps) if nr)
 
 
+def nr_slow(times):
+	return sum(times["own"][LONG_US // STEP_US:])
+
+
+def added(times, more):
+	return {"runs": times["runs"] + more["runs"], **{name: max(times[name], more[name]) for name in ("longest_ns", "longest_own_ns")},
+		**{name: [a + b for a, b in zip(times[name], more[name])] for name in ("own", "by_clock")}}
+
+
 def check_times(times):
 	text = "%d runs, by the clock %d us at most, own %d; own by %d us: %s; by the clock: %s" % (times["runs"], times["longest_ns"] / 1000, times["longest_own_ns"] / 1000, STEP_US,
 		steps_text(times["own"]), steps_text(times["by_clock"]))
-	long, late = sum(times["own"][LONG_US // STEP_US:]), sum(times["own"][MOST_US // STEP_US:])
+	long, late = nr_slow(times), sum(times["own"][MOST_US // STEP_US:])
 	check(long >= ENOUGH, "only %d walks were slow: %s" % (long, text))
 	check(late <= max(1, RARE * long), "%d of %d long runs took more than 1 ms: %s" % (late, long, text))
 	return text
@@ -136,7 +145,13 @@ def at_switches(kind):
 
 
 def at_wakeups(kind):
-	return check_times(times_of("waking", [program(), "60", kind, "wake"], "offcpu", "-a", "--wake"))
+	"""Beside others that want the CPUs there are few: some seconds more, until there are enough."""
+	words = "waking", [program(), "60", kind, "wake"], "offcpu", "-a", "--wake"
+	times = times_of(*words)
+	for _ in range(3):
+		if nr_slow(times) < ENOUGH:
+			times = added(times, times_of(*words))
+	return check_times(times)
 
 
 @test
