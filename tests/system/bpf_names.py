@@ -14,7 +14,7 @@ from harness import Background, bpf_names, build, check, check_equal, find_tool,
 SPIN = "import time\nwhile True:\n\tbytes(4000)\n\tsum(range(4000))\n\ttime.sleep(0.0001)"
 LIBBPF = {"__bpf_usdt_specs", "__bpf_usdt_ip_to_spec_id"} # libbpf finds them by these names
 MANY = {"sonde_chunk"} # the unwind tables' pieces
-PER_TRIGGER = {"sonde_rt_progs", "sonde_python", "sonde_py.rodata", "sonde_copied"} # a tick and a tracepoint each have a runtime's program, of other types
+PER_TRIGGER = {"sonde_rt_progs", "sonde_python", "sonde_py.rodata", "sonde_perl", "sonde_pe.rodata", "sonde_copied"} # a tick and a tracepoint each have a runtime's program, of other types
 
 
 def is_ours(name):
