@@ -10,27 +10,20 @@
 #include "base/clock.h"
 #include "base/hold_signals.h"
 #include "base/timed_wait.h"
+#include "cli/stoppable_session.h"
 
 struct agent_turns {
 	struct agent_turns_options options;
 	pthread_t thread;
 	pthread_mutex_t lock;          /* for all below */
 	pthread_cond_t has_changed;
-	struct sonde_session *session; /* while it may be stopped */
-	bool is_ending;
+	struct stoppable_session current;
 };
 
-/* From here on, or until it is taken back, the session may be stopped. False: it is not to run any more. */
-static bool show_session(struct agent_turns *turns, struct sonde_session *session)
-{
-	bool goes_on;
-
-	pthread_mutex_lock(&turns->lock);
-	turns->session = session;
-	goes_on = !turns->is_ending;
-	pthread_mutex_unlock(&turns->lock);
-	return goes_on;
-}
+struct turn {
+	struct agent_turns *turns;
+	enum agent_measure measure;
+};
 
 /* Waits so long. False: it is over. */
 static bool pause_for(struct agent_turns *turns, uint64_t pause_ns)
@@ -39,32 +32,32 @@ static bool pause_for(struct agent_turns *turns, uint64_t pause_ns)
 	bool goes_on;
 
 	pthread_mutex_lock(&turns->lock);
-	while (!turns->is_ending && clock_ns() < until_ns)
+	while (!turns->current.is_stopped && clock_ns() < until_ns)
 		timed_cond_wait(&turns->has_changed, &turns->lock, until_ns);
-	goes_on = !turns->is_ending;
+	goes_on = !turns->current.is_stopped;
 	pthread_mutex_unlock(&turns->lock);
 	return goes_on;
 }
 
+static void end_turn(void *arg, struct sonde_session *session, int err)
+{
+	const struct turn *turn = arg;
+
+	turn->turns->options.ended(turn->turns->options.arg, turn->measure, session, err);
+}
+
 static int take_turn(struct agent_turns *turns, enum agent_measure measure, uint32_t nr_windows)
 {
+	struct turn turn = { turns, measure };
 	const struct agent_turns_options *options = &turns->options;
 	struct sonde_session_options of_library = { .size = sizeof(of_library),
 						    .mode = agent_measure_mode(measure),
 						    .duration_ns = nr_windows * options->window_ns,
 						    .every_ns = options->window_ns,
 						    .arg = options->arg };
-	struct sonde_session *session = NULL;
-	int err;
 
 	options->fill(options->arg, measure, &of_library);
-	err = sonde_session_new(&of_library, &session);
-	if (!err && show_session(turns, session))
-		err = sonde_session_run(session);
-	options->ended(options->arg, measure, session, err);
-	show_session(turns, NULL);
-	sonde_session_free(session);
-	return err;
+	return stoppable_session_run(&turns->current, &of_library, end_turn, &turn);
 }
 
 /* How many turns from the i-th on are of its kind. */
@@ -105,6 +98,7 @@ int agent_turns_start(const struct agent_turns_options *options, struct diag *di
 	if (!turns)
 		return -ENOMEM;
 	turns->options = *options;
+	turns->current.lock = &turns->lock;
 	pthread_mutex_init(&turns->lock, NULL);
 	timed_cond_init(&turns->has_changed);
 	err = pthread_create(&turns->thread, NULL, run, turns);
@@ -121,8 +115,7 @@ void agent_turns_end(struct agent_turns *turns)
 	if (!turns)
 		return;
 	pthread_mutex_lock(&turns->lock);
-	turns->is_ending = true;
-	sonde_session_stop(turns->session);
+	stoppable_session_stop(&turns->current);
 	pthread_cond_signal(&turns->has_changed);
 	pthread_mutex_unlock(&turns->lock);
 	pthread_join(turns->thread, NULL);

@@ -116,7 +116,7 @@ static void end_window(void *arg, const struct sonde_window *window)
 {
 	struct crash_watch *watch = arg;
 
-	watch->options.warned(watch->options.arg, watch->thread.session);
+	watch->options.warned(watch->options.arg, watch->thread.current.session);
 }
 
 static void note_start(void *arg)

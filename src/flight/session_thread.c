@@ -6,18 +6,6 @@
 #include "base/hold_signals.h"
 #include "cli/output.h"
 
-/* From here on, or until it is taken back, the session may be stopped. False: it is not to run any more. */
-static bool show_session(struct session_thread *thread, struct sonde_session *session)
-{
-	bool goes_on;
-
-	pthread_mutex_lock(&thread->lock);
-	thread->session = session;
-	goes_on = !thread->is_ending;
-	pthread_mutex_unlock(&thread->lock);
-	return goes_on;
-}
-
 void session_thread_started(struct session_thread *thread)
 {
 	pthread_mutex_lock(&thread->lock);
@@ -26,8 +14,10 @@ void session_thread_started(struct session_thread *thread)
 	pthread_mutex_unlock(&thread->lock);
 }
 
-static void note_end(struct session_thread *thread, int err, const char *text)
+static void note_end(void *arg, struct sonde_session *session, int err)
 {
+	struct session_thread *thread = arg;
+	const char *text = sonde_session_error(session);
 	bool was_started;
 
 	pthread_mutex_lock(&thread->lock);
@@ -43,14 +33,8 @@ static void note_end(struct session_thread *thread, int err, const char *text)
 static void *run(void *arg)
 {
 	struct session_thread *thread = arg;
-	struct sonde_session *session = NULL;
-	int err = sonde_session_new(thread->options, &session);
 
-	if (!err && show_session(thread, session))
-		err = sonde_session_run(session);
-	show_session(thread, NULL);
-	note_end(thread, err, sonde_session_error(session));
-	sonde_session_free(session);
+	stoppable_session_run(&thread->current, thread->options, note_end, thread);
 	return NULL;
 }
 
@@ -71,7 +55,7 @@ int session_thread_start(struct session_thread *thread, const struct sonde_sessi
 {
 	int err;
 
-	*thread = (struct session_thread){ .options = options, .trigger = trigger };
+	*thread = (struct session_thread){ .options = options, .trigger = trigger, .current.lock = &thread->lock };
 	pthread_mutex_init(&thread->lock, NULL);
 	pthread_cond_init(&thread->has_changed, NULL);
 	err = create(thread);
@@ -94,8 +78,7 @@ int session_thread_start(struct session_thread *thread, const struct sonde_sessi
 void session_thread_end(struct session_thread *thread)
 {
 	pthread_mutex_lock(&thread->lock);
-	thread->is_ending = true;
-	sonde_session_stop(thread->session);
+	stoppable_session_stop(&thread->current);
 	pthread_mutex_unlock(&thread->lock);
 	pthread_join(thread->thread, NULL);
 	done(thread);

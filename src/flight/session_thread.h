@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "cli/stoppable_session.h"
 
 struct session_thread { /* in the caller's storage, which does not move */
 	const struct sonde_session_options *options; /* borrowed until session_thread_end */
@@ -15,8 +16,8 @@ struct session_thread { /* in the caller's storage, which does not move */
 	pthread_t thread;
 	pthread_mutex_t lock; /* for all below */
 	pthread_cond_t has_changed;
-	bool is_started, is_over, is_ending;
-	struct sonde_session *session; /* while it may be stopped */
+	bool is_started, is_over;
+	struct stoppable_session current;
 	int err;                       /* why it is over */
 	struct diag diag;
 };

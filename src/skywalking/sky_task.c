@@ -14,6 +14,7 @@
 #include "base/timed_wait.h"
 #include "cli/output.h"
 #include "cli/session_end.h"
+#include "cli/stoppable_session.h"
 #include "proxy/proxy.h"
 
 #define MAX_WINDOWS	  128
@@ -25,13 +26,13 @@ struct sky_task {
 	pthread_t thread;
 	pthread_mutex_t lock;              /* for all below */
 	pthread_cond_t has_changed;
-	struct sonde_session *session;     /* while it may be stopped */
+	struct stoppable_session current;
 	struct sky_stacks windows[MAX_WINDOWS];
 	uint32_t first, nr;
 	size_t bytes;
 	uint64_t start_ns, end_ns;         /* CLOCK_MONOTONIC: whoever sets the clock does not change how long a task lasts */
 	uint64_t since_ms, nr_lost, nr_lost_samples;
-	bool is_stopped, is_over, is_joined;
+	bool is_over, is_joined;
 	char reason[512];
 };
 
@@ -158,10 +159,8 @@ static void look(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
 	bool is_other = is_other_program(task);
 
 	pthread_mutex_lock(&task->lock);
-	if (!task->is_stopped && (is_other || clock_ns() >= task->end_ns)) {
-		task->is_stopped = true; /* once: a second call would hurry the names */
-		sonde_session_stop(task->session);
-	}
+	if (!task->current.is_stopped && (is_other || clock_ns() >= task->end_ns))
+		stoppable_session_stop(&task->current); /* once: a second call would hurry the names */
 	pthread_mutex_unlock(&task->lock);
 }
 
@@ -171,9 +170,9 @@ static bool wait_for_start(struct sky_task *task)
 	bool goes_on;
 
 	pthread_mutex_lock(&task->lock);
-	while (!task->is_stopped && clock_ns() < task->start_ns)
+	while (!task->current.is_stopped && clock_ns() < task->start_ns)
 		timed_cond_wait(&task->has_changed, &task->lock, task->start_ns);
-	goes_on = !task->is_stopped;
+	goes_on = !task->current.is_stopped;
 	pthread_mutex_unlock(&task->lock);
 	return goes_on;
 }
@@ -194,18 +193,6 @@ static int look_at_process(const struct sky_task_options *options, struct diag *
 	return 0;
 }
 
-/* From here on, or until it is taken back, the session may be stopped. False: the task was stopped before. */
-static bool show_session(struct sky_task *task, struct sonde_session *session)
-{
-	bool goes_on;
-
-	pthread_mutex_lock(&task->lock);
-	task->session = session;
-	goes_on = !task->is_stopped;
-	pthread_mutex_unlock(&task->lock);
-	return goes_on;
-}
-
 /* Kernel symbols that cannot be read, files that do not answer, ...: the task goes on. */
 static void say_warnings(const struct sky_task *task, struct sonde_session *session)
 {
@@ -213,6 +200,15 @@ static void say_warnings(const struct sky_task *task, struct sonde_session *sess
 
 	for (int i = 0; i < MAX_WARNINGS && (warning = sonde_session_warning(session)); i++)
 		output_say("task %s: %s", task->options.id, warning);
+}
+
+static void end_session(void *arg, struct sonde_session *session, int err)
+{
+	struct sky_task *task = arg;
+
+	say_warnings(task, session);
+	if (err)
+		fail(task, sonde_session_error(session));
 }
 
 static void profile(struct sky_task *task)
@@ -235,16 +231,8 @@ static void profile(struct sky_task *task)
 		.window = count_window,
 		.arg = task,
 	};
-	struct sonde_session *session = NULL;
-	int err = sonde_session_new(&options, &session);
 
-	if (!err && show_session(task, session))
-		err = sonde_session_run(session);
-	say_warnings(task, session);
-	if (err)
-		fail(task, sonde_session_error(session));
-	show_session(task, NULL);
-	sonde_session_free(session);
+	stoppable_session_run(&task->current, &options, end_session, task);
 }
 
 static void *run(void *arg)
@@ -284,6 +272,7 @@ int sky_task_start(const struct sky_task_options *options, struct diag *diag, st
 	if (!task)
 		return -ENOMEM;
 	task->options = *options;
+	task->current.lock = &task->lock;
 	task->start_ns = monotonic_of(options->start_unix_ns);
 	task->end_ns = monotonic_of(options->end_unix_ns);
 	pthread_mutex_init(&task->lock, NULL);
@@ -330,7 +319,7 @@ bool sky_task_extend(struct sky_task *task, uint64_t end_unix_ns)
 	bool goes_on;
 
 	pthread_mutex_lock(&task->lock);
-	goes_on = !task->is_stopped && !task->is_over;
+	goes_on = !task->current.is_stopped && !task->is_over;
 	if (goes_on && end_ns > task->end_ns)
 		task->end_ns = end_ns;
 	pthread_mutex_unlock(&task->lock);
@@ -350,8 +339,7 @@ void sky_task_end_by(struct sky_task *task, uint64_t end_unix_ns)
 void sky_task_stop(struct sky_task *task)
 {
 	pthread_mutex_lock(&task->lock);
-	task->is_stopped = true;
-	sonde_session_stop(task->session);
+	stoppable_session_stop(&task->current);
 	pthread_cond_signal(&task->has_changed);
 	pthread_mutex_unlock(&task->lock);
 }
