@@ -160,16 +160,20 @@ class Busy:
 			process.wait()
 
 
+def fires_while_busy(name, trigger, note):
+	with Busy(), Program("chain") as program, Recorder(name, "--trigger", trigger) as recorder:
+		recorder.running.wait_line("incident: " + trigger, 60)
+		fired = time.time()
+		recorder.wait_stored()
+		recorder.end()
+	check_incident(recorder, program.pid, fired, note, nr=5)
+
+
 @test
 def the_processors_are_busy():
 	"""On a machine that is busy with others it fires as soon as it may."""
 	need_bpf()
-	with Busy(), Program("chain") as program, Recorder("cpu", "--trigger", "cpu>90%/3s") as recorder:
-		recorder.running.wait_line("incident: cpu>90%/3s", 60)
-		fired = time.time()
-		recorder.wait_stored()
-		recorder.end()
-	check_incident(recorder, program.pid, fired, r"cpu>90%/3s: (9\d|100)[.\d]* %", nr=5)
+	fires_while_busy("cpu", "cpu>90%/3s", r"cpu>90%/3s: (9\d|100)[.\d]* %")
 
 
 @test
@@ -177,12 +181,7 @@ def threads_wait_for_processors():
 	need_bpf()
 	if not os.path.exists("/proc/pressure/cpu"):
 		skip("this kernel has no /proc/pressure")
-	with Busy(), Program("chain") as program, Recorder("psi", "--trigger", "psi.cpu>30%/3s") as recorder:
-		recorder.running.wait_line("incident: psi.cpu>30%/3s", 60)
-		fired = time.time()
-		recorder.wait_stored()
-		recorder.end()
-	check_incident(recorder, program.pid, fired, r"psi\.cpu>30%/3s: \d+[.\d]* %", nr=5)
+	fires_while_busy("psi", "psi.cpu>30%/3s", r"psi\.cpu>30%/3s: \d+[.\d]* %")
 
 
 CRASH = """

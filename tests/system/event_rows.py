@@ -23,19 +23,23 @@ def start(*argv):
 	return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def trace_program(argv, *words):
-	"""Traces a program that prints "ready" and waits for a line. Returns the JSON rows, its output, and sonde's standard error."""
+def trace_whole(argv, *words):
+	"""Traces a program that prints "ready" and waits for a line, to its end. Returns its output, and how sonde ended."""
 	need_bpf()
 	program = start(*argv)
 	try:
 		for line in program.stdout:
 			if line.startswith("ready"):
 				break
-		with Background("trace", *words, "-p", program.pid, "--format", "json") as trace:
+		with Background("trace", *words, "-p", program.pid) as trace:
 			trace.wait_line("Tracing")
-			out = program.communicate("\n", timeout=60)[0]
-			result = trace.finish()
+			return program.communicate("\n", timeout=60)[0], trace.finish()
 	finally:
 		program.kill()
 		program.communicate()
+
+
+def trace_program(argv, *words):
+	"""The JSON rows, the program's output, and sonde's standard error."""
+	out, result = trace_whole(argv, *words, "--format", "json")
 	return rows(result.out, "sonde-trace"), out, result.err

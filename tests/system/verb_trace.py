@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from event_rows import rows, start, trace_program
+from event_rows import rows, start, trace_program, trace_whole
 from harness import SOURCES, Background, build, check, check_equal, load_json, need_bpf, parse_json, run, run_tests, scratch, skip, sonde, test, total
 from trials import ways_of
 
@@ -110,20 +110,8 @@ def single_hits():
 
 @test
 def stacks_of_all_hits():
-	need_bpf()
 	path, report = build("hits"), scratch("hits.json")
-	program = start(path, str(TURNS))
-	try:
-		for line in program.stdout:
-			if line.startswith("ready"):
-				break
-		with Background("trace", "uprobe:%s:probed" % path, "--stacks", "-o", report, "-p", program.pid) as trace:
-			trace.wait_line("Tracing")
-			out = program.communicate("\n", timeout=60)[0]
-			result = trace.finish()
-	finally:
-		program.kill()
-		program.communicate()
+	out, result = trace_whole([path, str(TURNS)], "uprobe:%s:probed" % path, "--stacks", "-o", report)
 	check(result.code == 0, lambda: str(result))
 	stacks, account = parse_json(load_json(report)), load_json(report)["account"]
 	nr = total(stacks)
