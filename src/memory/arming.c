@@ -27,7 +27,7 @@
 #define MAX_PAUSE_NS (500 * NS_PER_MS) /* after a long window in which the process, idle before, began to work: the next is short */
 #define STEP_NS (20 * NS_PER_MS)       /* a process that ends takes the CPU time with it that was used since */
 #define NICE (-20)                     /* a window that this thread ends late is a long one */
-#define READ_PAUSE 100         /* times as long as reading the CPU time of all threads took: some processes have thousands */
+#define READ_PAUSE 100         /* times as long as listing all threads and reading their CPU time took: some processes have thousands */
 #define TRIAL_CALLS 128
 #define SMOOTHING 0.1
 #define TRAP_IN_PROGRAMS 1.05 /* times as much as beside our own function, as measured: docs/internals/memory.md */
@@ -233,18 +233,14 @@ static int read_thread(struct arming *arming, uint32_t tgid, uint32_t tid, struc
 static int read_threads(struct arming *arming)
 {
 	struct interned now = THREADS_INIT;
-	uint64_t start_ns = clock_ns();
 	int err = 0;
 
-	if (start_ns < arming->next_read_ns)
-		return 0;
 	pthread_mutex_lock(&arming->lock);
 	for (uint32_t i = 0; !err && i < arming->clocks.nr; i++)
 		err = read_thread(arming, arming->clocks.list[i].tgid, arming->clocks.list[i].tid, &now);
 	pthread_mutex_unlock(&arming->lock);
 	interned_done(&arming->threads);
 	arming->threads = now;
-	arming->next_read_ns = clock_ns() + (clock_ns() - start_ns) * READ_PAUSE;
 	return err;
 }
 
@@ -484,8 +480,13 @@ static bool pass_pause(struct arming *arming)
 
 static int read_cpu(struct arming *arming)
 {
-	int err = thread_clocks_list(&arming->clocks, arming->tgids, arming->nr_tgids) ?: read_threads(arming);
+	uint64_t start_ns = clock_ns();
+	int err = 0;
 
+	if (start_ns >= arming->next_read_ns) {
+		err = thread_clocks_list(&arming->clocks, arming->tgids, arming->nr_tgids) ?: read_threads(arming);
+		arming->next_read_ns = clock_ns() + (clock_ns() - start_ns) * READ_PAUSE;
+	}
 	read_processes(arming);
 	return err;
 }
