@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/told.h"
 #include "cli/output.h"
 #include "cli/session_end.h"
 
@@ -33,12 +33,10 @@ static int store_window(struct agent_windows *windows, const struct sonde_window
 		.body = (void *)(uintptr_t)bytes,
 		.body_bytes = size,
 	};
-	int err = windows->in_memory ? store_forget_delivered(windows->store, diag) : 0;
+	int err = (windows->in_memory ? store_forget_delivered(windows->store, diag) : 0) ?: store_draw_id(&row, diag);
 
 	if (err)
 		return err;
-	if (getrandom(row.profile_id, sizeof(row.profile_id), 0) != sizeof(row.profile_id))
-		return diag_errno(diag, errno, "no random numbers: %s", strerror(errno));
 	/* The bounds first: on a full disk they make room. */
 	err = store_evict(windows->store, end_ns > windows->max_age_ns ? end_ns - windows->max_age_ns : 0, windows->max_bytes, diag,
 			  ret_evicted);
@@ -57,15 +55,11 @@ static void add_counts(struct window_numbers *numbers, const struct sonde_window
 	numbers->nr_counts = window->nr_counts < AGENT_MAX_COUNTS ? window->nr_counts : AGENT_MAX_COUNTS;
 }
 
-/* Again each time when there are ten times as many: under a bound that is reached, each window drops another. */
 static void tell_unsent(struct agent_windows *windows)
 {
-	if (windows->numbers.nr_unsent < windows->told_unsent)
-		return;
-	output_say("dropped so far, because the store has no room and a destination does not take them: %" PRIu64 " profiles",
-		   windows->numbers.nr_unsent);
-	while (windows->told_unsent <= windows->numbers.nr_unsent)
-		windows->told_unsent *= 10;
+	if (is_told_at(windows->numbers.nr_unsent, &windows->told_unsent))
+		output_say("dropped so far, because the store has no room and a destination does not take them: %" PRIu64 " profiles",
+			   windows->numbers.nr_unsent);
 }
 
 static void count(struct agent_windows *windows, const struct sonde_window *window, const struct store_evicted *evicted,

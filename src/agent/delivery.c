@@ -16,6 +16,7 @@
 #include "base/timed_wait.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "cli/profile_bytes.h"
 #include "cli/session_end.h"
 #include "store/store.h"
 
@@ -44,20 +45,7 @@ struct delivery {
 	bool is_settled;              /* all of it was */
 };
 
-static void profile_freep(struct sonde_profile **profile)
-{
-	sonde_profile_free(*profile);
-}
-
 /* --- a window ------------------------------------------------------------------------------------------------------------------------- */
-
-static int append(void *arg, const void *bytes, size_t size)
-{
-	struct buffer *buffer = arg;
-
-	buffer_append(buffer, bytes, size);
-	return buffer->err;
-}
 
 static int read_window(const struct store_row *row, struct sonde_profile **ret_profile)
 {
@@ -150,7 +138,7 @@ static int send_profile(struct delivery *delivery, const struct store_row *row, 
 
 	window_part_id(&delivery->part, row->profile_id, id);
 	*ret_answer = (struct push_answer){ .result = PUSH_TOO_LARGE, .text = "it is too large, and no part of it can be sent" };
-	err = sonde_profile_write_bytes(profile, &options, append, &bytes);
+	err = profile_bytes_write(profile, &options, &bytes);
 	if (err == -EFBIG || (!err && bytes.size >= delivery->limit_bytes))
 		return 0;
 	if (!err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "codec/metrics_text.h"
 #include "flight/flight_page.h"
 
 /* Families of the counts of windows: one for each group, but for "samples", whose names are families. */
@@ -31,30 +32,19 @@ static const struct {
 	size_t offset; /* of the number in struct destination_report */
 	bool of_store; /* known only if the store could be read */
 } of_destinations[] = {
-#define X(name, type, help, field, ...) { "sonde_destination_" name, type, help, offsetof(struct destination_report, field), ##__VA_ARGS__ }
-	X("profiles_delivered_total", "counter", "Profiles that the destination has taken.", numbers.nr_sent),
-	X("delivered_bytes_total", "counter", "Bytes of the messages that it has taken, as they were sent.", numbers.nr_bytes),
-	X("profiles_refused_total", "counter", "Profiles that it will never take.", numbers.nr_refused),
-	X("profiles_rejected_total", "counter", "Profiles of messages that it took in part.", numbers.nr_rejected),
-	X("profiles_split_total", "counter", "Profiles that were too large for it, and were sent in parts.", numbers.nr_split),
-	X("retries_total", "counter", "Attempts that failed and are made again.", numbers.nr_retries),
-	X("possible_repeats_total", "counter", "Profiles that it may have received more than once.", numbers.nr_repeats),
+#define X(name, type, help, field, of_store) { "sonde_destination_" name, type, help, offsetof(struct destination_report, field), of_store }
+	X("profiles_delivered_total", "counter", "Profiles that the destination has taken.", numbers.nr_sent, false),
+	X("delivered_bytes_total", "counter", "Bytes of the messages that it has taken, as they were sent.", numbers.nr_bytes, false),
+	X("profiles_refused_total", "counter", "Profiles that it will never take.", numbers.nr_refused, false),
+	X("profiles_rejected_total", "counter", "Profiles of messages that it took in part.", numbers.nr_rejected, false),
+	X("profiles_split_total", "counter", "Profiles that were too large for it, and were sent in parts.", numbers.nr_split, false),
+	X("retries_total", "counter", "Attempts that failed and are made again.", numbers.nr_retries, false),
+	X("possible_repeats_total", "counter", "Profiles that it may have received more than once.", numbers.nr_repeats, false),
 	X("profiles_waiting", "gauge", "Profiles of the store that it has not received.", nr_waiting, true),
 	X("profiles_evicted_total", "counter", "Profiles that were removed from the store before it received them, also by earlier agents.",
 	  nr_evicted, true),
 #undef X
 };
-
-static void write_head(struct buffer *buffer, const char *name, const char *type, const char *help)
-{
-	buffer_printf(buffer, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void write_number(struct buffer *buffer, const char *name, const char *type, const char *help, uint64_t number)
-{
-	write_head(buffer, name, type, help);
-	buffer_printf(buffer, "%s %" PRIu64 "\n", name, number);
-}
 
 static void write_label(struct buffer *buffer, const char *before, const char *label, const char *value)
 {
@@ -90,7 +80,7 @@ static void write_seconds(struct buffer *buffer, uint64_t ns)
 
 static void write_time(struct buffer *buffer, const char *name, const char *type, const char *help, uint64_t ns)
 {
-	write_head(buffer, name, type, help);
+	metrics_head(buffer, name, type, help);
 	buffer_printf(buffer, "%s ", name);
 	write_seconds(buffer, ns);
 }
@@ -112,7 +102,7 @@ static void write_group(struct buffer *buffer, const struct agent_report *report
 	const struct window_numbers *windows;
 	const char *type;
 
-	write_head(buffer, groups[group].name, "counter", groups[group].help);
+	metrics_head(buffer, groups[group].name, "counter", groups[group].help);
 	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++) {
 		for (uint32_t i = 0; i < windows->nr_counts; i++) {
 			if (strcmp(windows->counts[i].group, groups[group].group) != 0)
@@ -137,7 +127,7 @@ static void write_samples(struct buffer *buffer, const struct agent_report *repo
 	const struct window_numbers *windows;
 	const char *type;
 
-	write_head(buffer, samples[sample].family, "counter", samples[sample].help);
+	metrics_head(buffer, samples[sample].family, "counter", samples[sample].help);
 	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++) {
 		begin_line_of(buffer, samples[sample].family, type, NULL, NULL);
 		buffer_printf(buffer, "%" PRIu64 "\n", count_of(windows, "samples", samples[sample].name));
@@ -150,12 +140,12 @@ static void write_stored(struct buffer *buffer, const struct agent_report *repor
 	const struct window_numbers *windows;
 	const char *type;
 
-	write_head(buffer, stored, "counter", "Windows whose profile was stored.");
+	metrics_head(buffer, stored, "counter", "Windows whose profile was stored.");
 	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++) {
 		begin_line_of(buffer, stored, type, NULL, NULL);
 		buffer_printf(buffer, "%" PRIu64 "\n", windows->nr_stored);
 	}
-	write_head(buffer, lost, "counter", "Windows that are lost: their profile was not made, or the store could not take it.");
+	metrics_head(buffer, lost, "counter", "Windows that are lost: their profile was not made, or the store could not take it.");
 	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++) {
 		begin_line_of(buffer, lost, type, "reason", "store");
 		buffer_printf(buffer, "%" PRIu64 "\n", windows->nr_lost);
@@ -191,19 +181,19 @@ static uint64_t nr_evicted(const struct agent_report *report)
 
 static void write_store(struct buffer *buffer, const struct agent_report *report)
 {
-	write_number(buffer, "sonde_store_profiles_evicted_total", "counter", "Profiles that were removed from the store for age or size.",
-		     nr_evicted(report));
+	metrics_number(buffer, "sonde_store_profiles_evicted_total", "counter",
+		       "Profiles that were removed from the store for age or size.", nr_evicted(report));
 	if (!report->store.is_known)
 		return;
-	write_number(buffer, "sonde_store_profiles", "gauge", "Profiles in the store.", report->store.nr_rows);
-	write_number(buffer, "sonde_store_bytes", "gauge", "Bytes of the profiles in the store.", report->store.nr_bytes);
+	metrics_number(buffer, "sonde_store_profiles", "gauge", "Profiles in the store.", report->store.nr_rows);
+	metrics_number(buffer, "sonde_store_bytes", "gauge", "Bytes of the profiles in the store.", report->store.nr_bytes);
 }
 
 static void write_last(struct buffer *buffer, const struct agent_report *report)
 {
 	static const char name[] = "sonde_destination_last_success_timestamp_seconds";
 
-	write_head(buffer, name, "gauge", "When it took a profile; 0: not yet.");
+	metrics_head(buffer, name, "gauge", "When it took a profile; 0: not yet.");
 	for (uint32_t i = 0; i < report->sources->nr_deliveries; i++) {
 		begin_line(buffer, name, "destination", report->destinations[i].name);
 		write_seconds(buffer, report->destinations[i].numbers.last_unix_ns);
@@ -215,7 +205,7 @@ static void write_destinations(struct buffer *buffer, const struct agent_report 
 	for (size_t i = 0; i < ARRAY_SIZE(of_destinations); i++) {
 		if (of_destinations[i].of_store && !report->store.is_known)
 			continue;
-		write_head(buffer, of_destinations[i].name, of_destinations[i].type, of_destinations[i].help);
+		metrics_head(buffer, of_destinations[i].name, of_destinations[i].type, of_destinations[i].help);
 		for (uint32_t j = 0; j < report->sources->nr_deliveries; j++) {
 			uint64_t number;
 
@@ -229,10 +219,11 @@ static void write_destinations(struct buffer *buffer, const struct agent_report 
 
 void metrics_page_write(const struct agent_report *report, struct buffer *buffer)
 {
-	write_head(buffer, "sonde_build_info", "gauge", "The version, always 1.");
+	metrics_head(buffer, "sonde_build_info", "gauge", "The version, always 1.");
 	begin_line(buffer, "sonde_build_info", "version", sonde_version());
 	buffer_text(buffer, "1\n");
-	write_number(buffer, "sonde_healthy", "gauge", "1: windows come, and the store takes them, as /healthz says.", report->is_healthy);
+	metrics_number(buffer, "sonde_healthy", "gauge", "1: windows come, and the store takes them, as /healthz says.",
+		       report->is_healthy);
 	write_time(buffer, "sonde_start_timestamp_seconds", "gauge", "When the agent began.", report->sources->start_unix_ns);
 	write_windows(buffer, report);
 	write_store(buffer, report);
@@ -240,15 +231,15 @@ void metrics_page_write(const struct agent_report *report, struct buffer *buffer
 		flight_page_metrics(buffer, &report->flight);
 	if (report->sources->nr_deliveries)
 		write_destinations(buffer, report);
-	write_number(buffer, "sonde_sampling_hertz", "gauge", "Rate of sampling, which --max-cpu lowers.",
-		     agent_report_freq_hz(report));
+	metrics_number(buffer, "sonde_sampling_hertz", "gauge", "Rate of sampling, which --max-cpu lowers.",
+		       agent_report_freq_hz(report));
 	write_time(buffer, "sonde_cpu_seconds_total", "counter", "CPU time of the agent's processes, up to the end of the last window.",
 		   report->windows.cost.cpu_ns);
 	write_time(buffer, "sonde_bpf_seconds_total", "counter", "Run time of its BPF programs likewise, which is counted with --max-cpu.",
 		   report->windows.cost.bpf_ns);
-	write_number(buffer, "sonde_resident_memory_bytes", "gauge", "Resident memory of the agent's processes then.",
-		     report->windows.cost.rss_bytes);
+	metrics_number(buffer, "sonde_resident_memory_bytes", "gauge", "Resident memory of the agent's processes then.",
+		       report->windows.cost.rss_bytes);
 	write_time(buffer, "sonde_process_cpu_seconds_total", "counter", "CPU time of this process, without its workers.", report->cpu_ns);
-	write_number(buffer, "sonde_process_resident_memory_bytes", "gauge", "Resident memory of this process, without its workers.",
-		     report->rss_bytes);
+	metrics_number(buffer, "sonde_process_resident_memory_bytes", "gauge", "Resident memory of this process, without its workers.",
+		       report->rss_bytes);
 }

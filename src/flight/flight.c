@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/hold_signals.h"
 #include "base/timed_wait.h"
+#include "base/told.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "flight/condition.h"
@@ -73,16 +74,6 @@ void flight_free(struct flight *flight)
 	pthread_cond_destroy(&flight->has_changed);
 	pthread_mutex_destroy(&flight->lock);
 	free(flight);
-}
-
-/* True at 1, 10, 100, ... */
-static bool is_told_at(uint64_t nr, uint64_t *told)
-{
-	bool is_now = nr >= *told;
-
-	while (*told <= nr)
-		*told *= 10;
-	return is_now;
 }
 
 /* --- windows -------------------------------------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "codec/metrics_text.h"
 
 #define MIB (1024.0 * 1024.0)
 
@@ -31,8 +32,7 @@ void flight_page_metrics(struct buffer *buffer, const struct flight_numbers *num
 		uint64_t number;
 
 		memcpy(&number, (const char *)numbers + of_recorder[i].offset, sizeof(number));
-		buffer_printf(buffer, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", of_recorder[i].name, of_recorder[i].help,
-			      of_recorder[i].name, of_recorder[i].type, of_recorder[i].name, number);
+		metrics_number(buffer, of_recorder[i].name, of_recorder[i].type, of_recorder[i].help, number);
 	}
 }
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "flight/frozen_row.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/random.h>
-
 int frozen_row_add(const struct frozen_row *row, struct store *store, pthread_mutex_t *store_lock, struct diag *diag)
 {
 	struct store_row of_store = {
@@ -14,10 +10,10 @@ int frozen_row_add(const struct frozen_row *row, struct store *store, pthread_mu
 		.body = (void *)(uintptr_t)row->body,
 		.body_bytes = row->body_bytes,
 	};
-	int err;
+	int err = store_draw_id(&of_store, diag);
 
-	if (getrandom(of_store.profile_id, sizeof(of_store.profile_id), 0) != sizeof(of_store.profile_id))
-		return diag_errno(diag, errno, "no random numbers: %s", strerror(errno));
+	if (err)
+		return err;
 	pthread_mutex_lock(store_lock);
 	err = store_add(store, &of_store, diag);
 	pthread_mutex_unlock(store_lock);

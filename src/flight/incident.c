@@ -10,16 +10,12 @@
 
 #include "base/clock.h"
 #include "cli/output.h"
+#include "cli/profile_bytes.h"
 #include "cli/session_end.h"
 #include "flight/frozen_row.h"
 #include "store/packed_body.h"
 
 #define TIME_BYTES 32
-
-static void profile_freep(struct sonde_profile **profile)
-{
-	sonde_profile_free(*profile);
-}
 
 /* In UTC, as a store's path takes it. */
 static void format_time(uint64_t unix_ns, char ret_text[TIME_BYTES])
@@ -47,14 +43,6 @@ void incident_note(struct incident *incident, const char *trigger, const char *w
 			 *words ? ": " : "", words);
 }
 
-static int append(void *arg, const void *bytes, size_t size)
-{
-	struct buffer *buffer = arg;
-
-	buffer_append(buffer, bytes, size);
-	return buffer->err;
-}
-
 /* The window's profile with the notes. */
 static int write_profile(const struct incident *incident, const struct ring_window *window, struct diag *diag, struct buffer *body)
 {
@@ -70,7 +58,7 @@ static int write_profile(const struct incident *incident, const struct ring_wind
 	for (uint32_t i = 0; !err && i < incident->nr_notes; i++)
 		err = sonde_profile_note(profile, incident->notes[i]);
 	if (!err)
-		err = sonde_profile_write_bytes(profile, &options, append, body);
+		err = profile_bytes_write(profile, &options, body);
 	return err ? diag_errno(diag, -err, "%s", sonde_profile_error(profile)) : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -251,6 +252,13 @@ int store_open(const char *directory, enum store_mode mode, struct diag *diag, c
 		*ret_aside = MOVE(aside);
 	*ret_store = MOVE(store);
 	return 0;
+}
+
+int store_draw_id(struct store_row *row, struct diag *diag)
+{
+	if (getrandom(row->profile_id, sizeof(row->profile_id), 0) == sizeof(row->profile_id))
+		return 0;
+	return diag_errno(diag, errno, "no random numbers: %s", strerror(errno));
 }
 
 int store_add(struct store *store, const struct store_row *row, struct diag *diag)

@@ -36,6 +36,8 @@ struct store_row {
 	size_t body_bytes;
 };
 
+/* Gives the row a profile_id, at random. 0; or a negative errno with a line. */
+MUST_CHECK int store_draw_id(struct store_row *row, struct diag *diag);
 static inline bool store_is_in_memory(const char *directory)
 {
 	return !strcmp(directory, STORE_IN_MEMORY);
