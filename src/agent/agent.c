@@ -12,7 +12,6 @@
 #include "agent/agent_cost.h"
 #include "agent/agent_rate.h"
 #include "agent/agent_server.h"
-#include "settings/agent_setup.h"
 #include "agent/agent_status.h"
 #include "agent/agent_turns.h"
 #include "agent/delivery.h"
@@ -20,12 +19,14 @@
 #include "base/hash.h"
 #include "base/rights.h"
 #include "cli/output.h"
+#include "cli/plain_format.h"
 #include "cli/session_end.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
 #include "flight/flight.h"
 #include "send/clickhouse_push.h"
 #include "send/parca_push.h"
+#include "settings/agent_setup.h"
 #include "skywalking/sky_client.h"
 
 #define LAST_S		 5 /* for what is not delivered at the end */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent_report: all that an agent can say of itself at a moment: what its pages and its status are made from. */
 #pragma once
-#include "settings/agent_measures.h"
 #include "agent/agent_windows.h"
 #include "agent/delivery.h"
 #include "flight/flight.h"
+#include "settings/agent_measures.h"
 
 #define AGENT_MAX_DESTINATIONS 4
 

@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "flight/flight_page.h"
 #include "codec/json.h"
+#include "flight/flight_page.h"
 
 #define FORMAT	   "sonde-agent"
 #define VERSION	   1

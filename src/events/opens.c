@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 #include "base/sized.h"
-#include "programs/files_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
 #include "events/key_names.h"
 #include "events/opens_report.h"
+#include "programs/files_programs.h"
 
 #define LINES_BYTES_MAX	 ((size_t)64 << 20)
 #define LINES_BYTES_MANY ((size_t)1 << 18) /* then the lines are handed over */

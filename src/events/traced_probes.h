@@ -5,10 +5,10 @@
 #include <sonde/sonde.h>
 
 #include "abi/probe.h"
-#include "programs/interrupts.h"
-#include "probing/probes.h"
 #include "events/tracing_report.h"
 #include "model/account.h"
+#include "probing/probes.h"
+#include "programs/interrupts.h"
 
 struct late_filter { /* a comparison that is made in user space */
 	struct sonde_probe_filter filter;

@@ -7,10 +7,10 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/order.h"
-#include "programs/probe_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
 #include "events/traced_probes.h"
+#include "programs/probe_programs.h"
 
 #define LINES_BYTES_MAX	 ((size_t)64 << 20)
 #define LINES_BYTES_MANY ((size_t)1 << 18) /* then the lines are handed over */

@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "base/sized.h"
-#include "programs/io_programs.h"
 #include "engine/measurement.h"
 #include "events/events.h"
 #include "events/file_name.h"
 #include "events/key_names.h"
 #include "events/transfers_report.h"
+#include "programs/io_programs.h"
 
 #define LINES_BYTES_MAX ((size_t)64 << 20)
 #define MAX_ROW_BYTES	((uint64_t)64 << 20)

@@ -8,9 +8,9 @@
 #include "base/number.h"
 #include "dwarf/dwarf_places.h"
 #include "probing/probe_nearest.h"
-#include "programs/user_program.h"
 #include "programs/call_numbers.h"
 #include "programs/kernel_functions.h"
+#include "programs/user_program.h"
 
 enum kind {
 	KIND_ANY,

@@ -8,8 +8,8 @@
 #include "abi/probe.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "programs/kernel_types.h"
 #include "collect/trigger.h"
+#include "programs/kernel_types.h"
 
 struct probe_spec {
 	struct trigger trigger, end; /* end: of a time, if has_end */

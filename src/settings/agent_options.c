@@ -3,11 +3,11 @@
 
 #include <stddef.h>
 
-#include "settings/agent_measures.h"
-#include "settings/agent_settings.h"
 #include "cli/plain_format.h"
 #include "cli/runtimes_option.h"
 #include "send/otlp_push.h"
+#include "settings/agent_measures.h"
+#include "settings/agent_settings.h"
 #include "store/store.h"
 
 #define MAX_FREQ_HZ	 10000

@@ -4,13 +4,13 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "settings/agent_measures.h"
-#include "settings/agent_options.h"
 #include "base/diag.h"
 #include "flight/trigger.h"
 #include "send/endpoint.h"
 #include "send/otlp_push.h"
 #include "send/pyroscope_push.h"
+#include "settings/agent_measures.h"
+#include "settings/agent_options.h"
 #include "skywalking/sky_names.h"
 
 #define MAX_NAMES      64 /* the library takes less, and says so */
