@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/run and bench/runtimes share: the kernel's figures of a process's BPF programs, and a workload with a CPU to itself."""
+"""What bench/run, bench/runtimes and bench/agent share: the kernel's figures of a process's BPF programs, and a workload with a CPU to itself."""
 import ctypes
 import glob
 import os
+import re
 
 from harness import check
 
@@ -30,12 +31,26 @@ def sampling_program(pid):
 	return (int(best["run_time_ns"]), int(best["run_cnt"])) if best else (0, 0)
 
 
+def bpf_ns(pid):
+	"""The run time of all programs of which a process has descriptors."""
+	return sum({info["prog_id"]: int(info["run_time_ns"]) for info in fdinfos(pid) if "run_time_ns" in info}.values())
+
+
+def map_bytes(pid):
+	return sum({info["map_id"]: int(info["memlock"]) for info in fdinfos(pid) if "map_id" in info}.values())
+
+
+def status_kib(pid, key):
+	with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as file:
+		return int(re.search(r"^%s:\s+(\d+) kB" % key, file.read(), re.MULTILINE).group(1))
+
+
 def own_cpu(program, cpu):
 	"""Gives the program a CPU almost to itself: otherwise runs that only filter would count as samples."""
 	for tid in map(int, os.listdir("/proc/%d/task" % program.pid)):
 		os.sched_setaffinity(tid, {cpu})
 		if os.cpu_count() > 1:
-			os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(1))
+			os.sched_setscheduler(tid, os.SCHED_RR, os.sched_param(1)) # with FIFO the thread that is to take SIGSTOP would wait for ever for the one that runs
 
 
 def bpf_stats():

@@ -34,9 +34,7 @@ struct {
 
 static __always_inline struct sonde_event_counters *event_count(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&event_counters, &zero);
+	return zeroth(&event_counters);
 }
 
 /* The system call that the current thread is in, by the numbers of 64-bit code. */
@@ -142,8 +140,7 @@ static __always_inline bool send_sample_alone(struct scratch *s)
 static __always_inline int send_event(struct scratch *s)
 {
 	struct sonde_event_counters *count = event_count();
-	__u32 zero = 0;
-	struct sonde_counters *shared = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_counters *shared = zeroth(&counters);
 	bool sent;
 
 	if (shared && s->runtimes_left)
@@ -174,9 +171,8 @@ int sonde_event(void *ctx)
 	char comm[SONDE_COMM_BYTES] = {};
 	struct sonde_counters *shared;
 	struct scratch *s;
-	__u32 zero = 0;
 
-	shared = bpf_map_lookup_elem(&counters, &zero);
+	shared = zeroth(&counters);
 	if (!count || !shared)
 		return 0; /* there are always some */
 	count_one(&count->hits);

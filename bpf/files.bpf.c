@@ -66,13 +66,6 @@ struct { /* the one in use: user space replaces it with an empty one; after that
 	__array(values, struct open_sums);
 } sums MAP("sonde_sums");
 
-static __always_inline void *zeroth(void *map)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(map, &zero);
-}
-
 static __always_inline struct file_text *file_text(void)
 {
 	struct open_scratch *s = zeroth(&scratches);

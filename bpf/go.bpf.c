@@ -19,7 +19,7 @@ static __always_inline struct label_walk *label_walk_of(__u32 number)
 	return s ? &s->labels : 0;
 }
 
-#include "runtimes/go_labels.h"
+#include "labels/go_labels.h"
 #include "lib/map.h"
 
 struct { /* by tgid */
@@ -29,21 +29,6 @@ struct { /* by tgid */
 	__type(value, struct sonde_go);
 } runtime_processes MAP("sonde_go_ps");
 _Static_assert(sizeof(struct sonde_go) <= sizeof(union sonde_runtime_known), "no room");
-
-static __always_inline enum sonde_stack_state send_labels(struct scratch *s)
-{
-	struct label_walk *g = &s->labels;
-	__u32 nr = g->record.nr_labels;
-
-	if (nr > SONDE_MAX_LABELS) /* cannot happen: for the verifier */
-		return SONDE_STACK_LOST;
-	s->sample.labels = g->record.hash;
-	if (is_sent(g->record.hash))
-		return SONDE_STACK_STORED;
-	g->record.time_ns = s->sample.time_ns;
-	return send_payload(&g->record, sizeof(g->record) + nr * sizeof(g->labels[0]),
-			    sizeof(g->record) + SONDE_MAX_LABELS * sizeof(g->labels[0]), g->record.hash, wake_flag());
-}
 
 SEC("perf_event")
 int sonde_go(struct bpf_perf_event_data *ctx)

@@ -16,4 +16,5 @@
 #define RUNTIME_PROGRAM sonde_java
 #define RUNTIME_STRUCT struct sonde_java
 #define RUNTIME_FRAME java_frame
+#define RUNTIME_BRIDGE java_bridge
 #include "lib/owner_main.h"

@@ -70,13 +70,6 @@ struct { /* tid -> its calls; shared by the programs of begin and end. The oldes
 	__type(value, struct begins);
 } begun MAP("sonde_begun");
 
-static __always_inline void *zeroth(void *map)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(map, &zero);
-}
-
 /* --- sums ----------------------------------------------------------------------------------------------------------------------------- */
 
 static __always_inline void fill_key(const struct hit *hit, struct sonde_probe_key *key)

@@ -52,8 +52,7 @@ static __always_inline bool is_filtered(struct sonde_counters *count, struct tas
 
 static __always_inline int send_sample(struct scratch *s)
 {
-	__u32 zero = 0;
-	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_counters *count = zeroth(&counters);
 
 	if (!count)
 		return 0; /* there is always one */
@@ -79,8 +78,7 @@ int sonde_sample(struct bpf_perf_event_data *ctx)
 
 static __always_inline int take_sample(struct bpf_perf_event_data *ctx, bool can_retry)
 {
-	__u32 zero = 0;
-	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_counters *count = zeroth(&counters);
 	struct scratch *s;
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u64 tgid_tid = bpf_get_current_pid_tgid();

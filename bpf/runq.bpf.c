@@ -129,15 +129,14 @@ static __always_inline struct sonde_runq_histogram *keyed_histogram(struct task_
 {
 	struct sonde_runq_key key = key_of(task);
 	struct sonde_runq_histogram *found, *begin;
-	__u32 zero = 0;
-	void *map = bpf_map_lookup_elem(&by_key, &zero);
+	void *map = zeroth(&by_key);
 
 	if (!map)
 		return 0;
 	found = bpf_map_lookup_elem(map, &key);
 	if (found)
 		return found;
-	begin = bpf_map_lookup_elem(&fresh, &zero);
+	begin = zeroth(&fresh);
 	if (!begin)
 		return 0;
 	if (runq_cfg.key == SONDE_RUNQ_KEY_TGID)
@@ -150,7 +149,7 @@ static __always_inline struct sonde_runq_histogram *keyed_histogram(struct task_
 
 static __always_inline void count_value(struct sonde_runq_counters *count, struct task_struct *task, __u64 ns)
 {
-	__u32 zero = 0, slot = log2_slot(ns / (runq_cfg.unit_ns ?: 1)) & (SONDE_RUNQ_SLOTS - 1);
+	__u32 slot = log2_slot(ns / (runq_cfg.unit_ns ?: 1)) & (SONDE_RUNQ_SLOTS - 1);
 	struct sonde_runq_histogram *h;
 
 	if (runq_cfg.key) {
@@ -162,7 +161,7 @@ static __always_inline void count_value(struct sonde_runq_counters *count, struc
 		__sync_fetch_and_add(&h->slots[slot], 1);
 		__sync_fetch_and_add(&h->sum, ns);
 	} else {
-		h = bpf_map_lookup_elem(&histograms, &zero);
+		h = zeroth(&histograms);
 		if (!h)
 			return; /* there is always one */
 		h->slots[slot]++;
@@ -206,8 +205,7 @@ static __always_inline void send_wait(struct sonde_runq_counters *count, struct 
 static __always_inline void go_on_to_stacks(void *ctx, struct sonde_runq_counters *count, struct task_struct *prev,
 					    struct task_struct *next, __u64 wait_ns)
 {
-	__u32 zero = 0;
-	struct sonde_runqslower_record *record = bpf_map_lookup_elem(&slow, &zero);
+	struct sonde_runqslower_record *record = zeroth(&slow);
 
 	if (!record)
 		return; /* there is always one */
@@ -281,8 +279,7 @@ static __always_inline bool wait_of(struct sonde_runq_counters *count, struct ta
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sonde_wait_end, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	__u32 zero = 0;
-	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
+	struct sonde_runq_counters *count = zeroth(&runq_counters);
 	__u64 wait;
 
 	if (prev->pid && (preempt || !task_state(prev)))
@@ -312,8 +309,7 @@ int BPF_PROG(sonde_wait_end, bool preempt, struct task_struct *prev, struct task
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sonde_stay_end, bool preempt, struct task_struct *prev)
 {
-	__u32 zero = 0;
-	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
+	struct sonde_runq_counters *count = zeroth(&runq_counters);
 
 	if (!prev->pid || !count)
 		return 0;
@@ -344,8 +340,8 @@ int sonde_length(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct rq *rq = BPF_CORE_READ(task, se.cfs_rq, rq);
 	struct cfs_rq___queued *queued = (void *)&rq->cfs;
-	__u32 zero = 0, all = BPF_CORE_READ(rq, nr_running), fair;
-	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
+	__u32 all = BPF_CORE_READ(rq, nr_running), fair;
+	struct sonde_runq_counters *count = zeroth(&runq_counters);
 
 	if (!count)
 		return 0;

@@ -24,9 +24,8 @@ static const __u32 deferred_max_pages = 16; /* the run queue's lock is held: 10 
 
 static __always_inline int send_runqslower(struct scratch *s)
 {
-	__u32 zero = 0;
-	struct sonde_runqslower_record *record = bpf_map_lookup_elem(&slow, &zero);
-	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
+	struct sonde_runqslower_record *record = zeroth(&slow);
+	struct sonde_runq_counters *count = zeroth(&runq_counters);
 
 	if (!record || !count) { /* there are always some */
 		scratch_leave(s);
@@ -55,8 +54,7 @@ int sonde_slow_end(__u64 *ctx)
 SEC("tp_btf/sched_switch")
 int sonde_slow(__u64 *ctx)
 {
-	__u32 zero = 0;
-	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_counters *count = zeroth(&counters);
 	struct scratch *s = count ? scratch_take(ctx) : 0;
 
 	if (!count || !s)

@@ -116,8 +116,7 @@ static __always_inline void send_waker(struct sonde_waker_record *waker, struct 
 /* Makes what was found the waker of the task. */
 static __always_inline int end_waking(struct task_struct *task, struct thread *thread, struct cache *cache, struct scratch *s)
 {
-	__u32 zero = 0;
-	struct sonde_waker_record *waker = bpf_map_lookup_elem(&wakers, &zero);
+	struct sonde_waker_record *waker = zeroth(&wakers);
 
 	if (!thread || !waker) {
 		scratch_leave(s);

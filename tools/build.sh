@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # build.sh [--again] [--for WHAT] DIRECTORY [MESON OPTION...]: sets up the build directory once (--again: once more, for packages installed since)
-# and builds all, or the targets that tests/targets.py lists for these words. Prints one line on stderr when it takes a while, and the whole log when it fails.
+# and builds all, or the targets that tests/targets.py lists for these words. Prints one line on stderr when it takes a while, warnings, and the whole log when it fails.
 set -eu
 again=
 wanted=
@@ -31,3 +31,4 @@ if ! build "$@" >"$log" 2>&1; then
 	exit 1
 fi
 [ -z "$first" ] || echo done >&2
+! grep -q 'src/.*: warning: ' "$log" || grep -A 3 'src/.*: warning: ' "$log" >&2

@@ -63,6 +63,7 @@ test_packages() {
 	php8.2-opcache
 	openjdk-17-jdk-headless jcmd
 	lua5.4 lua5.4
+	luajit luajit
 	ruby ruby
 	openssl openssl
 	erlang-base erl
@@ -94,7 +95,6 @@ matrix_packages() {
 	test_packages
 	cat <<-'EOF'
 	arch-test arch-test
-	luajit luajit
 	maven mvn
 	mono-mcs mcs
 	unzip unzip

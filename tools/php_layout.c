@@ -33,6 +33,10 @@ _Static_assert(ZEND_INTERNAL_FUNCTION == SONDE_PHP_INTERNAL && ZEND_USER_FUNCTIO
 	       "types of functions");
 _Static_assert(ZEND_GENERATOR_CURRENTLY_RUNNING == SONDE_PHP_GENERATOR_RUNS && sizeof(((zend_generator *)0)->flags) == 1,
 	       "flags of generators");
+_Static_assert(ZEND_ACC_CLOSURE == (PHP_MAJOR_VERSION < 8 ? 1 << 20 : 1 << 22) && ZEND_ACC_FAKE_CLOSURE == ZEND_ACC_CLOSURE << 1 &&
+		       ZEND_ACC_CALL_VIA_TRAMPOLINE == SONDE_PHP_FN_TRAMPOLINE,
+	       "flags of functions");
+SAME(SONDE_PHP_FN_FLAGS, zend_function, common.fn_flags);
 _Static_assert(IS_OBJECT == SONDE_PHP_IS_OBJECT, "IS_OBJECT");
 
 int main(void)

@@ -36,7 +36,8 @@ struct sonde_beam {
 	__u8 stop;              /* in a process: the top of its stack, while C code runs */
 	__u8 registers;         /* from the start of the scheduler's registers to where rbx points */
 	__u8 has_frames;        /* rbp links the Erlang frames (+JPfp) */
-	__u8 pad[6];            /* zero */
+	__u16 caller_frame;     /* of process_main's caller: from sp behind the call to where rbp points; 0: it uses no rbp */
+	__u8 pad[4];            /* zero */
 };
 _Static_assert(sizeof(struct sonde_beam) == 48 + 16 + 32 + 16, "layout changed: bump SONDE_ABI_VERSION");
 

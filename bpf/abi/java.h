@@ -9,12 +9,13 @@
  *             looked up at the first entry not below it
  *   STUB      code: another blob of the code cache; offset of the pc in it
  *   PARKED    a mark: the rest of a virtual thread's frames is on the heap
+ *   GAP       a mark: native frames are missing
  * `cookie`: METHOD: sonde_java_cookie of what describes the method; COMPILED: the compile id, which is never used twice; STUB: of its
  * name. */
 #pragma once
 #include "runtime.h"
 
-enum sonde_java_code { SONDE_JAVA_METHOD = 1, SONDE_JAVA_COMPILED, SONDE_JAVA_STUB, SONDE_JAVA_PARKED };
+enum sonde_java_code { SONDE_JAVA_METHOD = 1, SONDE_JAVA_COMPILED, SONDE_JAVA_STUB, SONDE_JAVA_PARKED, SONDE_JAVA_GAP };
 
 #define SONDE_JAVA_CODE_SHIFT 56
 #define SONDE_JAVA_NO_BCI 0xffff   /* a native method, or not known */
@@ -58,15 +59,20 @@ struct sonde_java {
 	__u16 pool_holder, klass_name; /* ConstantPool._pool_holder, Klass._name */
 	__u16 pool_bytes;          /* size of a ConstantPool: its entries of 8 bytes follow */
 	__u16 header_bytes;        /* what is read of a blob, from the block's header on */
+	/* JavaThread: _osthread, _anchor, _stack_base, _stack_size; OSThread._pthread_id. Not used unless process.root says where a thread
+	 * has its JavaThread. */
+	__u16 thread_os, thread_anchor, thread_stack_base, thread_stack_size, os_pthread;
+	__u16 wrapper_anchor;      /* JavaCallWrapper._anchor, or NONE */
+	__u16 anchor_sp, anchor_pc, anchor_fp; /* JavaFrameAnchor */
 	__u8 segment_shift;
 	__u8 block_bytes;          /* of a block's header; the blob follows */
 	__u8 block_used;           /* offset of the header's _used */
 	__u8 bcp_slot;             /* words below rbp */
 	__u8 has_addresses;        /* code_start, code_end and deopt are addresses, not offsets */
 	__u8 is_complete_short;    /* blob_complete is a __s16, not a __s32 */
-	__u8 pad[4];               /* zero */
+	__u8 pad[2];               /* zero */
 };
-_Static_assert(sizeof(struct sonde_java) == 48 + 72 + 40 + 64 + 8 + 40 + 12 + 4, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_java) == 48 + 72 + 40 + 64 + 8 + 40 + 18 + 6 + 2 + 6, "layout changed: bump SONDE_ABI_VERSION");
 
 /* What tells a method from a later one at the same address. Symbols are in no other way unique than by their random hash. */
 struct sonde_java_method {

@@ -23,12 +23,14 @@
 /* zend_generator: flags is a byte */
 #define SONDE_PHP_GENERATOR_RUNS 1
 /* zend_function: type is a byte at 0 */
+#define SONDE_PHP_FN_FLAGS 4
 #define SONDE_PHP_FN_NAME 8
 #define SONDE_PHP_FN_SCOPE 16
 #define SONDE_PHP_FN_BYTES 24
 #define SONDE_PHP_INTERNAL 1      /* written in C */
 #define SONDE_PHP_USER 2
 #define SONDE_PHP_EVAL 4
+#define SONDE_PHP_FN_TRAMPOLINE (1u << 18) /* of fn_flags: ZEND_ACC_CALL_VIA_TRAMPOLINE */
 /* zend_op */
 #define SONDE_PHP_OP_LINE 24
 #define SONDE_PHP_OP_BYTES 32
@@ -44,6 +46,7 @@
 
 struct sonde_php { /* byte offsets */
 	struct sonde_runtime_process process; /* root: EG(current_execute_data), a global pointer */
+	__u64 sapi_pc;             /* sapi_module, whose first word points to its name; 0: not exported */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of execute_ex, with its cold part; then `compiled` */
 	struct sonde_code_range compiled; /* JIT code of opcache, which runs on execute_ex's frame; both 0: none */
 	__u16 op_array_last;       /* in zend_op_array: number of opcodes */
@@ -54,8 +57,11 @@ struct sonde_php { /* byte offsets */
 	__u16 generator_parent;    /* node.parent */
 	__u16 generator_fake;      /* execute_fake */
 	__u16 generator_flags;
+	__u32 fn_closure;          /* of fn_flags: ZEND_ACC_CLOSURE; the next bit: ZEND_ACC_FAKE_CLOSURE, of a named one; 0: not known */
 	__u8 opline_reg;           /* DWARF numbers of the registers where execute_ex keeps the opline and the execute_data; 0xff: none */
 	__u8 frame_reg;
+	__u8 is_one_request;       /* the process serves a single one: PHP's command line */
+	__u8 pad;
 };
 
 /* Tells functions at the same address apart: by where their names are, and where they begin. */

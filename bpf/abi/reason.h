@@ -13,8 +13,11 @@
 	X(NO_SCRATCH, "no_scratch", "no working memory for this CPU") \
 	X(RING_FULL, "ring_full", "no room in the ring buffer for the sample")
 
-/* Why a recorded sample's user stack ends where it does. Only COMPLETE means that the root was reached. The texts in brackets are the
- * frames at the root end of such a stack; %s is the file's name. */
+#define SONDE_GAP_MARK "[frames without unwind info]"
+
+/* Why a recorded sample's user stack ends where it does. Only COMPLETE means that the root was reached and nothing is missing. The texts in
+ * brackets are the frames at the root end of such a stack; %s is the file's name. GAP: the root was reached, but frames are missing where
+ * its mark is. */
 #define SONDE_STOP_LIST(X) \
 	X(COMPLETE, "complete", "") \
 	X(DEPTH, "truncated", "[truncated]") \
@@ -30,7 +33,8 @@
 	X(NOT_LOADED, "not_loaded", "[unwind table not loaded: %s]") \
 	X(STALE, "stale", "[mapping changed]") \
 	X(NO_CALL, "no_call", "[no return address]") \
-	X(TOO_LONG, "too_long", "[walk too long]")
+	X(TOO_LONG, "too_long", "[walk too long]") \
+	X(GAP, "gap", SONDE_GAP_MARK)
 
 #define X(id, name, text) SONDE_FILTER_##id,
 enum sonde_filter { SONDE_FILTER_LIST(X) SONDE_FILTER_COUNT };

@@ -123,7 +123,7 @@ struct sonde_code_record {
 };
 _Static_assert(sizeof(struct sonde_code_record) == 80 + SONDE_CODE_BYTES, "layout changed: bump SONDE_ABI_VERSION");
 
-/* What the program itself says about a thread's current work: Go's pprof labels. */
+/* What the program itself says about a thread's current work: labels (Go's pprof labels), and a context. */
 #define SONDE_MAX_LABELS 8
 #define SONDE_LABEL_KEY_BYTES 32
 #define SONDE_LABEL_TEXT_BYTES 64
@@ -135,6 +135,20 @@ struct sonde_label { /* not NUL-terminated; longer text is cut, its number of by
 };
 _Static_assert(sizeof(struct sonde_label) == 104, "layout changed: bump SONDE_ABI_VERSION");
 
+/* The trace, span and attributes of a thread, as OpenTelemetry's SDKs publish them: OTEP 4947 "Thread Context", oteps/profiles in
+ * opentelemetry-specification. There the attributes begin at byte 28, without `pad`. */
+struct sonde_thread_context {
+	__u8 trace_id[16], span_id[8];      /* both zero: no span is active */
+	__u8 valid;                         /* 1; others: nothing in the record is valid, it may be in the middle of a change */
+	__u8 flags;                         /* of the trace; zero here: they are no label */
+	__u16 attributes_bytes;             /* as published; if more than SONDE_CONTEXT_ATTRIBUTES, none follow */
+	__u32 pad;                          /* zero */
+}; /* attributes follow: each the number of its key (u8), its text's number of bytes (u8), its text */
+_Static_assert(sizeof(struct sonde_thread_context) == 32, "layout changed: bump SONDE_ABI_VERSION");
+#define SONDE_CONTEXT_PUBLISHED 28 /* bytes before the attributes in the process's memory */
+#define SONDE_CONTEXT_ATTRIBUTES 992 /* bytes; SDKs are to keep the whole below 640 */
+#define SONDE_CONTEXT_BYTES (32 + SONDE_CONTEXT_ATTRIBUTES)
+
 struct sonde_labels_record {
 	__u32 type;                         /* SONDE_RECORD_LABELS */
 	__u32 tgid;
@@ -144,8 +158,8 @@ struct sonde_labels_record {
 	__u32 nr_left;                      /* labels without room, or that could not be read */
 	__u64 fault;                        /* the user address of a text that could not be read; 0: none */
 	__u32 generation;                   /* as in struct sonde_sample_record */
-	__u32 pad;                          /* zero */
-}; /* struct sonde_label labels[nr_labels] */
+	__u32 context_bytes;                /* 0: no context; else at least a struct sonde_thread_context */
+}; /* struct sonde_label labels[nr_labels], then the context */
 _Static_assert(sizeof(struct sonde_labels_record) == 48, "layout changed: bump SONDE_ABI_VERSION");
 
 /* Where the i-th frame of a walk is kept: the slots of the root end are used in turn. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ruby: what the kernel side knows about a process that runs Ruby (CRuby). A frame's `code` is its iseq and `where` the number of
- * instruction words before its pc; or, for a method written in C, `code` is its method entry with SONDE_RUBY_CODE_C. `cookie` is
- * ruby_cookie below.
+ * instruction words before its pc, or SONDE_RUBY_NO_POSITION; or, for a method written in C, `code` is its method entry with
+ * SONDE_RUBY_CODE_C. `cookie` is ruby_cookie below.
  *
- * Layouts: vm_core.h, method.h, internal/imemo.h of Ruby 3.1 to 3.3. What differs between versions is in struct sonde_ruby. */
+ * Layouts: vm_core.h, method.h, internal/imemo.h of Ruby 2.7 to 3.4. What differs between versions is in struct sonde_ruby. */
 #pragma once
 #include "runtime.h"
 
+#define SONDE_RUBY_NO_POSITION (~0ULL)
 #define SONDE_RUBY_CODE_C 1 /* a method entry is 8-byte aligned */
 
 /* rb_execution_context_t: vm_stack, vm_stack_size in words, cfp; machine, at an offset that differs: where the native stack begins
@@ -48,7 +49,15 @@ struct sonde_ruby {
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* rb_vm_exec */
 	struct sonde_code_range core; /* vm_exec_core, which that calls to run instructions; both 0: it is a part of rb_vm_exec */
 	__u32 cfp_bytes, ec_machine;
+	__u32 cfp_jit_return; /* 0: there is none */
+	__u32 pad;            /* zero */
+	__u64 gc_count;       /* address of the number of the garbage collector's last run; 0: what frames' code says is not kept */
+	__u64 gc_flags;       /* of a byte whose lowest bits say what it does now */
 };
+#define SONDE_RUBY_GC_MODE_MASK 3
+#define SONDE_RUBY_GC_NONE 0
+#define SONDE_RUBY_GC_SWEEPING 2
+#define SONDE_RUBY_GC_COMPACTS 0x40 /* it moves what it does not free */
 
 /* Tells code at the same address apart: by its body, instructions and label; a method entry by its definition and name. */
 static inline __u32 ruby_cookie(__u64 a, __u64 b, __u64 c)

@@ -18,6 +18,8 @@ enum { SONDE_RUNTIMES_WITH_LABELS = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, SONDE
 enum { SONDE_RUNTIMES_THAT_OWN_CODE = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X, SONDE_NO_RUNTIME) }; /* likewise */
 #undef X
 
+#define SONDE_RUNTIMES_THAT_BRIDGE (1u << SONDE_RUNTIME_BRIDGE) /* likewise */
+
 #define SONDE_MAX_RUNTIME_FRAMES 2048 /* including the entries; a power of two; of a deeper stack the leaf end is kept */
 
 /* Flag: the frame is itself a native frame, whose number is `native`: that one is replaced by this one. */

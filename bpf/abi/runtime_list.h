@@ -5,7 +5,8 @@
  *
  *   X        an interpreter: its runs of frames are placed at the native frames of its loop (enum frame_kind, FRAME_id)
  *   OWNER    a runtime that owns code whose frames are on the native stack: its step is part of the walk. Otherwise as X
- *   LABELS   a runtime with native frames only; its program sends the labels of the thread's work. Has only id and name
+ *   LABELS   no frames of its own: native ones only (Go), or no language at all (OpenTelemetry's thread context). Its program sends the
+ *            labels of the thread's work. Has only id and name
  *
  *   id       SONDE_RUNTIME_id. Append only: the order gives the numbers
  *   name     of src/runtime/NAME/, struct runtime runtime_NAME, bpf/NAME.bpf.c, and of the kind of frame in our JSON
@@ -31,6 +32,12 @@
 	X(RUBY, ruby, "Ruby", "ruby", "*.rb *.rake *.gemspec <internal:*", "red", (190, 45, 60, 30, 110, 30), \
 	  (340, 62, 80, 340, 34, 40, 8, 4)) \
 	OWNER(BEAM, beam, "Erlang", "beam", "*.erl *.ex *.exs *.hrl", "magenta", (190, 45, 50, 30, 150, 30), \
-	  (310, 55, 80, 310, 32, 42, 8, 4))
+	  (310, 55, 80, 310, 32, 42, 8, 4)) \
+	LABELS(OTEL, otel) \
+	OWNER(LUAJIT, luajit, "LuaJIT", "luajit", "*.lua", "lightblue", (60, 50, 130, 40, 190, 45), \
+	  (222, 60, 80, 222, 34, 46, 8, 4))
 
 #define SONDE_NO_RUNTIME(...) /* instead of X, OWNER or LABELS: leaves those out */
+
+/* The owner that may know where the stack goes on above native frames whose callers are not found. */
+#define SONDE_RUNTIME_BRIDGE SONDE_RUNTIME_JAVA

@@ -8,4 +8,4 @@
 #define SONDE_ARM64 1
 #endif
 
-#define SONDE_ABI_VERSION 12
+#define SONDE_ABI_VERSION 14

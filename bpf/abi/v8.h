@@ -28,7 +28,9 @@ enum sonde_v8_code {
 #define SONDE_V8_CODE_SHIFT 56
 #define SONDE_V8_EXACT (1ULL << 55)
 #define SONDE_V8_TAG 1
-#define SONDE_V8_ENTRIES 6      /* builtins whose frame is an interpreted function's */
+#define SONDE_V8_ENTRIES 7      /* builtins whose frame is a function's, interpreted or of baseline code */
+#define SONDE_V8_LEAVES 6       /* of these: it removes the frame of baseline code that has jumped to it */
+#define SONDE_V8_BARE 9         /* builtins that call a function by a jump: none has a frame while its return address is at sp */
 #define SONDE_V8_COPIES 2       /* of the builtins that are found at once: the file's own, and one near a heap's code */
 #define SONDE_V8_OBJECT_BYTES 128 /* what is read of one object is less */
 #define SONDE_V8_KIND_MASK 15   /* of a code object's flags */
@@ -40,11 +42,14 @@ struct sonde_v8_entry {
 struct sonde_v8 {
 	struct sonde_runtime_process process;
 	struct sonde_code_range builtins[SONDE_V8_COPIES];
-	struct sonde_v8_entry entries[SONDE_V8_ENTRIES];
+	__u64 table;             /* address of V8's table of the places of builtins; each begins with its offset and its size */
+	__u32 nr_builtins, table_stride;
+	struct sonde_v8_entry entries[SONDE_V8_ENTRIES], bare[SONDE_V8_BARE];
 	__u32 handlers;          /* offset in the builtins: the bytecodes' handlers follow, to the end */
 	__u32 wasm_marker;       /* of WebAssembly's frames, in place of a context */
 	__u16 code_type;         /* instance type of the object that contains instructions */
 	__u16 bytecodes_type;    /* of a BytecodeArray */
+	__u16 script_type;       /* of a Script */
 	__u16 map_type;          /* offset of a map's instance type */
 	__u8 function_shared;    /* JSFunction */
 	__u8 shared_name, shared_script, shared_flags; /* SharedFunctionInfo; the function's number in its script is behind the flags */
@@ -57,9 +62,9 @@ struct sonde_v8 {
 	__u8 kind_baseline;      /* of the flags' kinds; those up to kind_last are optimized */
 	__u8 kind_last;
 	__u8 bytecode_data;      /* offset of the bytecodes in their array */
-	__u8 pad[3];             /* zero */
+	__u8 has_wrapper;        /* what is behind data_id, the function that was compiled: by an object that leads to it */
 };
-_Static_assert(sizeof(struct sonde_v8) == 48 + 32 + 48 + 32, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_v8) == 48 + 32 + 16 + 56 + 72 + 32, "layout changed: bump SONDE_ABI_VERSION");
 
 /* What tells a function, and a piece of its code, from later ones at the same address. A script's id and a compilation's are never used
  * twice in an isolate; the addresses tell isolates apart. */

@@ -402,8 +402,8 @@ static __always_inline int end_stack(struct scratch *s)
 {
 	struct thread *thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
 	struct call *call = thread ? call_at(thread, s->deferred.regs[WALK_REG_SP]) : 0;
-	__u32 zero = 0, fresh;
-	struct sonde_counters *shared = bpf_map_lookup_elem(&counters, &zero);
+	__u32 fresh;
+	struct sonde_counters *shared = zeroth(&counters);
 
 	if (shared && s->runtimes_left)
 		count_one(&shared->runtimes_missed);
@@ -477,8 +477,7 @@ static __always_inline __u64 find_stack(struct thread *thread, struct scratch *s
  * go on after it was stopped. */
 WALK_FUNCTION int hold_process(__u32 tgid)
 {
-	__u32 zero = 0;
-	struct sonde_alloc_hold *hold = bpf_map_lookup_elem(&alloc_hold, &zero);
+	struct sonde_alloc_hold *hold = zeroth(&alloc_hold);
 	void *wake;
 
 	if (!hold || tgid != alloc_cfg.held_tgid || hold->nr >= SONDE_ALLOC_MAX_HOLDS || bpf_send_signal(SIGSTOP))
@@ -521,11 +520,10 @@ static __always_inline int take_stack(user_regs_t *ctx, struct thread *thread, s
 {
 	struct scratch *s = scratch_take(ctx);
 	struct sonde_counters *shared;
-	__u32 zero = 0;
 	__u64 known;
 
 	call->block.user_state = SONDE_STACK_LOST;
-	shared = bpf_map_lookup_elem(&counters, &zero);
+	shared = zeroth(&counters);
 	if (!s || !shared) {
 		count_one(&count->no_scratch);
 		return alloc_cfg.windows ? log_hit(thread, call) : 0;
@@ -604,8 +602,7 @@ static __always_inline bool is_anothers(struct thread *thread, __u64 sp, __u64 p
 static __always_inline int begin_hit(user_regs_t *ctx, const struct arguments *a, __u32 kind, __u64 tgid_tid, __u64 begin_ns,
 				     struct sonde_alloc_counters *count)
 {
-	__u32 zero = 0;
-	const struct sonde_alloc_gate *gate = bpf_map_lookup_elem(&alloc_gate, &zero);
+	const struct sonde_alloc_gate *gate = zeroth(&alloc_gate);
 	__u64 bytes = bytes_of(a, kind);
 	struct thread *thread;
 	struct call *call;
@@ -778,8 +775,8 @@ static __attribute__((noinline)) int end_hit(user_regs_t *ctx)
 	struct thread *thread = bpf_task_storage_get(&alloc_threads, bpf_get_current_task_btf(), 0, 0);
 	struct sonde_alloc_counters *count = alloc_count();
 	struct sonde_alloc_hit *hit;
-	__u32 zero = 0, number;
-	const struct sonde_alloc_gate *gate = bpf_map_lookup_elem(&alloc_gate, &zero);
+	__u32 number;
+	const struct sonde_alloc_gate *gate = zeroth(&alloc_gate);
 	struct call *call;
 
 	if (!count || !gate || !thread || !gate->window || gate->window != thread->gate)

@@ -54,7 +54,5 @@ struct {
 
 static __always_inline struct sonde_alloc_counters *alloc_count(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&alloc_counters, &zero);
+	return zeroth(&alloc_counters);
 }

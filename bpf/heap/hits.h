@@ -94,9 +94,9 @@ WALK_FUNCTION int log_hit(struct thread *thread, struct call *call)
 	struct sonde_alloc_counters *count = alloc_count();
 	struct sonde_alloc_hit *hit;
 	struct sonde_alloc_gate *gate;
-	__u32 zero = 0, number;
+	__u32 number;
 
-	gate = bpf_map_lookup_elem(&alloc_gate, &zero);
+	gate = zeroth(&alloc_gate);
 	if (!thread || !call || !gate || !count)
 		return 1; /* there are always some */
 	if (gate->window != thread->gate)

@@ -43,9 +43,7 @@ struct kmem_cache___size {
 
 static __always_inline struct sonde_kmem_counters *kmem_count(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&kmem_counters, &zero);
+	return zeroth(&kmem_counters);
 }
 
 static __always_inline bool is_own(void)

@@ -50,9 +50,7 @@ struct {
 
 static __always_inline struct sonde_rss_counters *rss_count(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&rss_counters, &zero);
+	return zeroth(&rss_counters);
 }
 
 /* The counter, in pages. It may be below zero for a moment. */
@@ -85,8 +83,7 @@ static __always_inline int send_rss(struct scratch *s)
 {
 	struct sonde_rss_counters *count = rss_count();
 	struct sonde_rss_record *record;
-	__u32 zero = 0;
-	struct sonde_counters *shared = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_counters *shared = zeroth(&counters);
 
 	if (shared && s->runtimes_left)
 		count_one(&shared->runtimes_missed);
@@ -143,8 +140,7 @@ static __always_inline struct scratch *begin_growth(__u64 *ctx, struct sonde_rss
 static __always_inline int take_growth(__u64 *ctx, struct sonde_rss_counters *count, __u32 kind, __u64 pages)
 {
 	struct scratch *s = begin_growth(ctx, count, kind, pages);
-	__u32 zero = 0;
-	struct sonde_counters *shared = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_counters *shared = zeroth(&counters);
 
 	if (!s || !shared)
 		return 0; /* there are always some */

@@ -95,26 +95,24 @@ struct walk;
 
 static __always_inline const __u32 *chunk_at(const struct walk *w, __u32 pos)
 {
-	__u32 number = pos >> SONDE_CHUNK_SHIFT, zero = 0;
+	__u32 number = pos >> SONDE_CHUNK_SHIFT;
 	void *inner = bpf_map_lookup_elem(&chunks, &number);
 
 	if (!inner)
 		return 0;
-	return bpf_map_lookup_elem(inner, &zero);
+	return zeroth(inner);
 }
 
 static __always_inline __u32 table_generation_now(void)
 {
-	__u32 zero = 0;
-	volatile const __u64 *serial = bpf_map_lookup_elem(&table_generation, &zero);
+	volatile const __u64 *serial = zeroth(&table_generation);
 
 	return serial ? *serial : 0;
 }
 
 static __always_inline __u64 window_number(void)
 {
-	__u32 zero = 0;
-	volatile const __u64 *number = bpf_map_lookup_elem(&window_nr, &zero);
+	volatile const __u64 *number = zeroth(&window_nr);
 
 	return number ? *number : 0;
 }

@@ -147,8 +147,7 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 /* Other triggers may interrupt the additions. Never adds 0, see count_one. */
 static __always_inline void count_cached(const struct runtime_walk *r)
 {
-	__u32 zero = 0;
-	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_counters *count = zeroth(&counters);
 
 	if (!count || !r->nr_hits)
 		return;

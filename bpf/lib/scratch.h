@@ -4,7 +4,7 @@
  * free level. The program that it tail-calls finds that level by the address of the context: the context is on the stack in use, so no two
  * runs have the same one at a time. */
 #pragma once
-#include "../runtimes/label_walk.h"
+#include "../labels/label_walk.h"
 #include "maps.h"
 #include "../runtimes/runtime.h"
 #include "../walk/unwind.h"

@@ -62,6 +62,22 @@ static __always_inline enum sonde_stack_state send_payload(const void *payload, 
 	return SONDE_STACK_STORED;
 }
 
+/* Sends the labels, and the context that joins them, if they were not sent yet. */
+static __always_inline enum sonde_stack_state send_labels(struct scratch *s)
+{
+	struct label_walk *g = &s->labels;
+	__u32 nr = g->record.nr_labels, bytes = g->record.context_bytes;
+
+	if (nr > SONDE_MAX_LABELS || bytes > SONDE_CONTEXT_BYTES) /* cannot happen: for the verifier */
+		return SONDE_STACK_LOST;
+	s->sample.labels = g->record.hash;
+	if (is_sent(g->record.hash))
+		return SONDE_STACK_STORED;
+	g->record.time_ns = s->sample.time_ns;
+	return send_payload(&g->record, sizeof(g->record) + nr * sizeof(g->labels[0]) + bytes,
+			    sizeof(g->record) + SONDE_MAX_LABELS * sizeof(g->labels[0]) + SONDE_CONTEXT_BYTES, g->record.hash, wake_flag());
+}
+
 /* Sends what the interpreters run, if any of them runs something. A new payload wakes the reader: the code may soon be freed, and its name
  * with it. */
 static __always_inline void send_runtime(struct scratch *s)

@@ -269,6 +269,8 @@ static __always_inline void end_walk(struct scratch *s)
 {
 	struct walk *w = &s->walk;
 
+	if (w->stop == SONDE_STOP_COMPLETE && w->has_gap)
+		w->stop = SONDE_STOP_GAP;
 	if (w->stop == SONDE_STOP_COMPLETE || !in_exec(w))
 		return;
 	walk_enter(w);
@@ -284,5 +286,5 @@ static __always_inline void end_user_stack(struct scratch *s, struct sonde_count
 {
 	end_walk(s);
 	s->sample.user_state = send_user(s, &s->sample, count, retry);
-	s->runtimes_left = s->walk.runtimes;
+	s->runtimes_left = s->walk.runtimes & ~(__u32)SONDE_RUNTIMES_THAT_OWN_CODE;
 }

@@ -117,8 +117,7 @@ static __always_inline bool take_syscall(const user_regs_t *regs, struct scratch
 /* Sends the runtimes' stack and puts the ids of all stacks into the key. */
 static __always_inline void take_ids(struct sonde_wait_key *key, struct scratch *s)
 {
-	__u32 zero = 0;
-	struct sonde_counters *count = s->runtimes_left ? bpf_map_lookup_elem(&counters, &zero) : 0;
+	struct sonde_counters *count = s->runtimes_left ? zeroth(&counters) : 0;
 
 	if (count)
 		count_one(&count->runtimes_missed);

@@ -172,8 +172,8 @@ WALK_FUNCTION int begin_user_side(struct cache *cache, __u32 slot)
 /* After the walk. The programs of the process's runtimes run later; a cached stack is known to have no frames of theirs. */
 WALK_FUNCTION int end_user_side(struct cache *cache, __u32 slot)
 {
-	__u32 zero = 0, i;
-	struct sonde_counters *sent = bpf_map_lookup_elem(&counters, &zero);
+	__u32 i;
+	struct sonde_counters *sent = zeroth(&counters);
 	struct sonde_wait_counters *count = wait_count();
 	struct scratch *s = scratch_of(slot);
 	enum sonde_stack_state state;
@@ -184,7 +184,7 @@ WALK_FUNCTION int end_user_side(struct cache *cache, __u32 slot)
 	known = s->sample.user_stack;
 	end_walk(s);
 	state = send_user(s, &s->sample, sent, 0);
-	s->runtimes_left = s->walk.runtimes;
+	s->runtimes_left = s->walk.runtimes & ~(__u32)SONDE_RUNTIMES_THAT_OWN_CODE;
 	if (known && known != s->sample.user_stack && state == SONDE_STACK_STORED &&
 	    s->table_generation == table_generation_now()) /* else it was right, and has changed since */
 		count->stack_cache_wrong++;
@@ -231,8 +231,7 @@ static __always_inline bool user_stack_cache_fits(const struct stack_cache *cach
  * many of these, counts it as refused. */
 static __always_inline bool would_be_raw(struct scratch *s, __u64 hash)
 {
-	__u32 zero = 0;
-	struct sonde_counters *sent = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_counters *sent = zeroth(&counters);
 
 	if (!sent || is_settled(hash))
 		return false;

@@ -9,10 +9,15 @@ static __always_inline int walk_turn(struct scratch *s)
 }
 #include "walk_loop.h"
 
-/* False: the walk has come to code of a runtime, whose program goes on with it, and ends it (next_runtime). */
+/* False: the walk has come to code of a runtime, or to a gap that it may know more of: its program goes on, and ends it (next_runtime). */
 static __always_inline bool walk_user(struct scratch *s)
 {
 	walk_all(s->walk.number);
+	if (!s->walk.owner && s->walk.runtimes & SONDE_RUNTIMES_THAT_BRIDGE && walk_is_broken(&s->walk)) {
+		walk_note_lost(&s->walk);
+		s->walk.owner = SONDE_RUNTIME_BRIDGE;
+		s->walk.at_gap = 1;
+	}
 	return !s->walk.owner;
 }
 

@@ -17,9 +17,7 @@ struct {
 
 static __always_inline struct sonde_wait_counters *wait_count(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&wait_counters, &zero);
+	return zeroth(&wait_counters);
 }
 
 /* The counters of the iterators, as a switch may interrupt them. */

@@ -48,9 +48,7 @@ struct { /* one per CPU */
 
 static __always_inline struct making *making(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&makings, &zero);
+	return zeroth(&makings);
 }
 
 /* Time counts from start_ns to end_ns, CLOCK_MONOTONIC; before they are set none does. User space sets these and the minimum. */

@@ -20,12 +20,11 @@ struct { /* when this CPU has last woken it */
 
 static __always_inline __u64 wake_flag(void *ring, __u64 now_ns)
 {
-	__u32 zero = 0;
 	__u64 *last_ns;
 
 	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) <= cfg.ring_wake_bytes)
 		return BPF_RB_NO_WAKEUP;
-	last_ns = bpf_map_lookup_elem(&woken, &zero);
+	last_ns = zeroth(&woken);
 	if (!last_ns || now_ns - *last_ns < WAKE_AGAIN_NS)
 		return BPF_RB_NO_WAKEUP;
 	*last_ns = now_ns;

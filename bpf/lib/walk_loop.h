@@ -26,6 +26,7 @@ WALK_FUNCTION int walk_few(__u32 slot)
 		return walk_stop(&s->walk, SONDE_STOP_TOO_LONG);
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < FEW_TURNS; turn++) {
+		barrier_var(s); /* else the loop keeps addresses within s on the stack, of which Linux 6.1 has not a word to spare */
 		if (walk_turn(s) != WALK_GOES_ON)
 			return WALK_ENDED;
 		if (s->walk.nr_looks != nr_looks) /* a single frame without rows may cost much */

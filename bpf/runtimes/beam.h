@@ -7,7 +7,7 @@
  *
  * Cost: about 15 reads for each function's name, none of them of the stack. */
 #pragma once
-#include "beam_leaf.h"
+#include "beam/beam_leaf.h"
 
 #define BEAM_SCAN_FEW 16
 #define BEAM_RETURN_MASK 3 /* of return addresses that the runtime recognises; those of calls of shared code that does not look at the stack
@@ -53,7 +53,8 @@ WALK_FUNCTION int is_beam_main_return(WALK_REF ref, __u64 pc, __u64 main_functio
 	       pc + (__u64)(__s64)(__s32)(code[4] | code[5] << 8 | code[6] << 16 | (__u32)code[7] << 24) == main_function;
 }
 
-/* From process_main to its caller. It aligns the stack, so the return address is at one of four places. */
+/* From process_main to its caller. It aligns the stack, so the return address is at one of four places. It never returns, and keeps no
+ * register for its caller. */
 static __always_inline int beam_leave_main(struct walk *w, struct runtime_walk *r, const struct sonde_beam *b, __u64 thread_sp)
 {
 	__u64 at = thread_sp + b->main_bytes + 8, pc;
@@ -66,7 +67,7 @@ static __always_inline int beam_leave_main(struct walk *w, struct runtime_walk *
 			return runtime_owner_fault(w, r, at);
 		if (!is_beam_main_return(ref_of(w), pc, b->main_function))
 			continue;
-		walk_return_to(w, pc, at + 8, 0);
+		walk_return_to(w, pc, at + 8, b->caller_frame ? at + 8 + b->caller_frame : 0);
 		return WALK_GOES_ON;
 	}
 	return runtime_owner_torn(w, r);

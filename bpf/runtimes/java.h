@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* java: from a frame in HotSpot's code cache to its caller, x86-64. The walk calls java_frame where a frame's pc is in memory of the code
  * cache. What is not proved ends the walk with a mark: a frame that was interrupted while being built has its return address found from the
- * instructions (java_leaf.h), and each return address must lead to the code cache or be behind a call.
+ * instructions (java/java_leaf.h), and each return address must lead to the code cache or be behind a call.
  *
  * Cost: a read for each compiled frame (its blob's header), three more where the pc is not in the cache; an interpreted frame: seven. */
 #pragma once
-#include "java_leaf.h"
+#include "java/java_leaf.h"
 
+#define JAVA_SLOT_WRAPPER 6 /* of the call stub's frame: the JavaCallWrapper (frame_x86.hpp: entry_frame_call_wrapper_offset) */
 /* Slots of an interpreter frame, in words below rbp. */
 #define JAVA_SLOT_SENDER_SP 1
 #define JAVA_SLOT_METHOD 3
@@ -304,12 +305,23 @@ static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, 
 	return blob->kind == JAVA_BLOB_SAFEPOINT ? runtime_owner_torn(w, r) : java_by_code(w, r, j);
 }
 
+/* The current frame is the call stub's: where its JavaCallWrapper keeps the anchor of the Java frames farther out. */
+static __always_inline void java_note_wrapper(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	__u64 wrapper;
+
+	if (j->wrapper_anchor != SONDE_JAVA_NONE && !walk_peek(w, w->bp - 8 * JAVA_SLOT_WRAPPER, &wrapper) && wrapper > w->bp)
+		r->state[JAVA_STATE_ANCHOR] = wrapper + j->wrapper_anchor;
+}
+
 static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
 	if (java_push(w, r, blob->start, SONDE_JAVA_STUB, w->pc - blob->start, blob->name_hash))
 		return WALK_ENDED;
-	if (w->pc == j->call_stub_return)
+	if (w->pc == j->call_stub_return) {
+		java_note_wrapper(w, r, j);
 		return java_linked(w, r, j, 0);
+	}
 	if (w->exact == WALK_RETURN) {
 		if (blob->kind == JAVA_BLOB_DEOPTIMIZE)
 			return java_exchanging(w, r, j, blob);
@@ -322,10 +334,59 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 	return java_in_stub(w, r, j, blob);
 }
 
+/* --- gaps ----------------------------------------------------------------------------------------------------------------------------- */
+
+/* Names the frame above a gap, for java_frame to put the mark there. */
+static __always_inline __u64 java_gap_at(const struct walk *w, __u32 frame)
+{
+	return w->nr_walks << 16 | frame;
+}
+
+/* The current thread's own anchor; 0: it has none. What leads there may be anything on a thread that is not Java's: the proof is that the
+ * thread's pthread_t, which is its thread pointer, is in the OSThread, and that the walk is on that thread's stack. */
+static __always_inline __u64 java_own_anchor(struct walk *w, const struct sonde_java *j)
+{
+	__u64 base = user_tls_base(w), thread, os, pthread, high, size;
+
+	if (!base || j->process.root.kind != SONDE_TLS_STATIC || read_user(w, &thread, 8, base + (__u64)j->process.root.off) ||
+	    read_user(w, &os, 8, thread + j->thread_os) || read_user(w, &pthread, 8, os + j->os_pthread) || pthread != base ||
+	    read_user(w, &high, 8, thread + j->thread_stack_base) || read_user(w, &size, 8, thread + j->thread_stack_size))
+		return 0;
+	return high - w->sp <= size ? thread + j->thread_anchor : 0;
+}
+
+/* From a native frame whose caller is not found to the last Java frame before it: the VM records that frame whenever Java calls out of its
+ * code, and unmakes the record when it is called back (JavaFrameAnchor, JavaCallWrapper). sp is written last and cleared first. */
+static __always_inline int java_bridge(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	__u64 anchor = 0, sp, pc, bp;
+
+	walk_note_lost(w);
+	if (!r->nr_frames)
+		anchor = java_own_anchor(w, j);
+	else if (r->nr_frames > r->first_frame)
+		anchor = r->state[JAVA_STATE_ANCHOR];
+	if (!anchor || w->nr_frames >= SONDE_LEAF_FRAMES || read_user(w, &sp, 8, anchor + j->anchor_sp) ||
+	    read_user(w, &pc, 8, anchor + j->anchor_pc) || read_user(w, &bp, 8, anchor + j->anchor_fp) || sp <= w->sp || sp & 7)
+		return WALK_ENDED;
+	if (!pc && read_user(w, &pc, 8, sp - 8)) /* the VM was called, and that pushed it */
+		return WALK_ENDED;
+	if (java_heap_of(j, pc) >= SONDE_JAVA_MAX_HEAPS)
+		return WALK_ENDED;
+	walk_leave_to_owner(w);
+	walk_return_to(w, pc, sp, bp);
+	w->has_gap = 1;
+	r->state[JAVA_STATE_GAP] = java_gap_at(w, w->nr_frames);
+	return WALK_GOES_ON;
+}
+
 static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
 	struct java_blob blob;
 
+	if (r->state[JAVA_STATE_GAP] == java_gap_at(w, w->nr_frames - 1) && java_push(w, r, 0, SONDE_JAVA_GAP, 0, 0))
+		return WALK_ENDED;
+	r->state[JAVA_STATE_ANCHOR] = 0;
 	if (java_is_interpreter(j, w->pc))
 		return java_interpreted(w, r, j);
 	if (java_find_blob(w, r, j, w->pc, &blob))

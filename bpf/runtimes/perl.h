@@ -141,23 +141,17 @@ static __always_inline int perl_read_position(struct walk *w, struct runtime_wal
 static __always_inline int perl_push(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u64 code, __u32 start_line)
 {
 	__u64 cop = r->state[PERL_COP], key = hash_step(r->state[PERL_KEY], cop) | 1, where;
-	struct runtime_cached *cached = runtime_cached(r, key);
-	int can_cache = r->state[PERL_KEY] && cop - r->state[PERL_SELF] >= p->interpreter_bytes;
-	int is_cached = can_cache && cached->key == key, err;
+	const struct runtime_cached *cached = runtime_cached(r, key);
+	int can_cache = r->state[PERL_KEY] && cop - r->state[PERL_SELF] >= p->interpreter_bytes, err;
 	__u32 cookie;
 
 	if (start_line > SONDE_PERL_MAX_LINE)
 		start_line = 0;
-	if (is_cached && !runtime_is_checked(r))
+	if (can_cache && cached->key == key && !runtime_is_checked(r))
 		return runtime_push(r, code, cached->where, cached->cookie | start_line << 4, 0);
 	err = perl_read_position(w, r, p, &where, &cookie);
-	if (is_cached && !err && (where != cached->where || cookie != cached->cookie))
-		r->nr_wrong++;
-	if (can_cache && !err) {
-		cached->key = key;
-		cached->where = where;
-		cached->cookie = cookie;
-	}
+	if (can_cache && !err)
+		runtime_keep(r, key, where, cookie);
 	return runtime_push(r, code, where, cookie | start_line << 4, 0);
 }
 

@@ -9,7 +9,12 @@
  * are collected first. They have no native frame.
  *
  * Cost: two reads per frame of PHP code (zend_op_array, the opline's line), one per other frame, and one for several execute_data. The line
- * must be read here: evaluated code may be freed a moment later. */
+ * must be read here: evaluated code may be freed a moment later.
+ *
+ * What both reads give is kept for functions that have a name. These, and no others, live in the request's arena (CG(arena)), whose memory
+ * is given back when the request ends and not before; and a process of the command line (sonde_php.is_one_request) serves one request. So
+ * the function at an address, and the line of an opline in it, never change there. Closures, code outside of functions and eval's code are
+ * freed, and are read each time. */
 #pragma once
 #include "../abi/php.h"
 #include "runtime.h"
@@ -47,24 +52,27 @@ static __always_inline int php_in_compiled_code(const struct runtime_walk *r, co
 	return r->leaf_pc - php->compiled.start_pc < php->compiled.end_pc - php->compiled.start_pc;
 }
 
-/* The line of a frame of PHP code; 0: not known. The opline is saved before anything that may call, warn or throw; in between it is in a
- * register, which a C function may have reused: its value counts only if it is one of the function's instructions. Compiled code keeps
- * neither up to date. */
+/* The opline of a frame of PHP code, whose saved one is given. It is saved before anything that may call, warn or throw; in between it is
+ * in a register, which a C function may have reused: its value counts only if it is one of the function's instructions. */
+static __always_inline __u64 php_opline(const struct walk *w, const struct runtime_walk *r, const struct sonde_php *php, __u64 opcodes,
+					__u32 last, __u64 saved)
+{
+	if (r->state[PHP_IS_LEAF] && php->opline_reg < WALK_NR_REGS) {
+		__u64 reg = w->regs[php->opline_reg & (WALK_NR_REGS - 1)], off = reg - opcodes;
+
+		if (off < (__u64)last * SONDE_PHP_OP_BYTES && off % SONDE_PHP_OP_BYTES == 0)
+			return reg;
+	}
+	return saved ? saved : opcodes; /* it has just begun, as in zend_get_executed_lineno */
+}
+
+/* The line of a frame of PHP code; 0: not known. Compiled code keeps neither the register nor the saved opline up to date. */
 static __always_inline __u32 php_line(struct walk *w, const struct runtime_walk *r, const struct sonde_php *php, __u64 opline)
 {
-	__u64 opcodes = php_fn_u64(r, php->op_array_opcodes), bytes = (__u64)php_fn_u32(r, php->op_array_last) * SONDE_PHP_OP_BYTES;
 	__u32 line = 0;
 
 	if (r->state[PHP_IS_LEAF] && php_in_compiled_code(r, php))
 		return 0;
-	if (r->state[PHP_IS_LEAF] && php->opline_reg < WALK_NR_REGS) {
-		__u64 reg = w->regs[php->opline_reg & (WALK_NR_REGS - 1)], off = reg - opcodes;
-
-		if (off < bytes && off % SONDE_PHP_OP_BYTES == 0)
-			opline = reg;
-	}
-	if (!opline)
-		opline = opcodes; /* it has just begun, as in zend_get_executed_lineno */
 	return read_user(w, &line, sizeof(line), opline + SONDE_PHP_OP_LINE) ? 0 : line;
 }
 
@@ -102,20 +110,77 @@ static __always_inline int php_is_being_resumed(struct walk *w, struct runtime_w
 	       !(flags & SONDE_PHP_GENERATOR_RUNS);
 }
 
+/* The key of the cache for a frame at this opline; 0: for the function itself, for where its oplines are. */
+static __always_inline __u64 php_key(const struct walk *w, __u64 fn, __u64 opline)
+{
+	return hash_step(hash_step(w->hash_begin, fn), opline) | 1;
+}
+
+/* Keeps what was read of a frame of PHP code, if it is a function that lives as long as the process. */
+static __always_inline void php_keep(struct walk *w, struct runtime_walk *r, const struct sonde_php *php, __u64 opline, __u32 line,
+				     __u32 cookie)
+{
+	__u64 fn = r->buffer[SONDE_PHP_EX_FUNC / 8], opcodes = php_fn_u64(r, php->op_array_opcodes), off = opline - opcodes;
+	__u32 flags = php_fn_u32(r, SONDE_PHP_FN_FLAGS), last = php_fn_u32(r, php->op_array_last);
+
+	if (!php->is_one_request || !php->fn_closure || flags & (SONDE_PHP_FN_TRAMPOLINE | php->fn_closure) ||
+	    (__u8)r->buffer[PHP_FN] != SONDE_PHP_USER || !php_fn_u64(r, SONDE_PHP_FN_NAME))
+		return;
+	if (!line || off % SONDE_PHP_OP_BYTES || off >= (__u64)last * SONDE_PHP_OP_BYTES)
+		return;
+	runtime_keep(r, php_key(w, fn, opline), line, cookie);
+	if (r->state[PHP_IS_LEAF])
+		runtime_keep(r, php_key(w, fn, 0), opcodes, last);
+}
+
+/* What is kept of the frame whose execute_data is in the buffer; NULL: nothing. */
+static __always_inline const struct runtime_cached *php_kept(const struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
+{
+	__u64 fn = r->buffer[SONDE_PHP_EX_FUNC / 8], opline = r->buffer[SONDE_PHP_EX_OPLINE / 8], key = php_key(w, fn, 0);
+	const struct runtime_cached *cached = runtime_cached(r, key);
+
+	if (r->state[PHP_IS_LEAF]) {
+		if (cached->key != key || r->buffer[(SONDE_PHP_EX_THIS + 8) / 8] & SONDE_PHP_CALL_TOP || php_in_compiled_code(r, php))
+			return 0;
+		opline = php_opline(w, r, php, cached->where, cached->cookie, opline);
+	}
+	key = php_key(w, fn, opline);
+	cached = runtime_cached(r, key);
+	return opline && cached->key == key ? cached : 0;
+}
+
+/* Stores a frame of PHP code. */
+static __always_inline int php_push(struct runtime_walk *r, __u64 line, __u32 cookie, int is_delegate)
+{
+	__u64 fn = r->buffer[SONDE_PHP_EX_FUNC / 8];
+	__u32 info = (__u32)r->buffer[(SONDE_PHP_EX_THIS + 8) / 8];
+
+	if ((info & (SONDE_PHP_CALL_CODE | SONDE_PHP_CALL_TOP)) == SONDE_PHP_CALL_CODE)
+		line |= SONDE_PHP_WHERE_INCLUDED;
+	r->state[PHP_IS_LEAF] = 0;
+	if (runtime_push(r, fn, line, cookie, 0))
+		return RUNTIME_ENDED;
+	return info & SONDE_PHP_CALL_TOP && !is_delegate ? runtime_entry(r) : RUNTIME_GOES_ON;
+}
+
 /* Stores the frame whose execute_data is in the buffer. */
 static __always_inline int php_take(struct walk *w, struct runtime_walk *r, const struct sonde_php *php, int is_delegate)
 {
-	__u64 fn = r->buffer[SONDE_PHP_EX_FUNC / 8], name, where;
-	__u32 info = (__u32)r->buffer[(SONDE_PHP_EX_THIS + 8) / 8];
-	long err = read_user(w, &r->buffer[PHP_FN], SONDE_PHP_OP_ARRAY_BYTES, fn);
+	__u64 fn = r->buffer[SONDE_PHP_EX_FUNC / 8], opline, name;
+	const struct runtime_cached *kept = php_kept(w, r, php);
+	__u32 info = (__u32)r->buffer[(SONDE_PHP_EX_THIS + 8) / 8], line, cookie;
 	__u8 type;
+	long err;
 
+	if (!r->state[PHP_IS_LEAF] && !r->nr_entries && !is_delegate && r->min_ahead < 0) /* its caller runs */
+		r->min_ahead = 0;
+	if (kept && !runtime_is_checked(r))
+		return php_push(r, kept->where, kept->cookie, is_delegate);
+	err = read_user(w, &r->buffer[PHP_FN], SONDE_PHP_OP_ARRAY_BYTES, fn);
 	if (err && runtime_read(w, r, &r->buffer[PHP_FN], SONDE_PHP_FN_BYTES, fn))
 		return RUNTIME_ENDED;
 	type = (__u8)r->buffer[PHP_FN];
 	name = php_fn_u64(r, SONDE_PHP_FN_NAME);
-	if (!r->state[PHP_IS_LEAF] && !r->nr_entries && !is_delegate && r->min_ahead < 0) /* its caller runs */
-		r->min_ahead = 0;
 	if (type == SONDE_PHP_INTERNAL) {
 		if (r->state[PHP_IS_LEAF] && r->state[PHP_RUNNING] == php_frame_reg(w, php) &&
 		    php_is_in_loop(r)) /* back in C from what it called */
@@ -136,13 +201,12 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 	}
 	if (r->state[PHP_IS_LEAF] && info & SONDE_PHP_CALL_TOP && php_may_be_called_by_ended(w, r, php))
 		r->max_ahead = r->min_ahead;
-	where = php_line(w, r, php, r->buffer[SONDE_PHP_EX_OPLINE / 8]);
-	if ((info & (SONDE_PHP_CALL_CODE | SONDE_PHP_CALL_TOP)) == SONDE_PHP_CALL_CODE)
-		where |= SONDE_PHP_WHERE_INCLUDED;
-	r->state[PHP_IS_LEAF] = 0;
-	if (runtime_push(r, fn, where, php_cookie(name, php_fn_u64(r, php->op_array_filename), php_fn_u32(r, php->op_array_line_start)), 0))
-		return RUNTIME_ENDED;
-	return info & SONDE_PHP_CALL_TOP && !is_delegate ? runtime_entry(r) : RUNTIME_GOES_ON;
+	opline = php_opline(w, r, php, php_fn_u64(r, php->op_array_opcodes), php_fn_u32(r, php->op_array_last),
+			    r->buffer[SONDE_PHP_EX_OPLINE / 8]);
+	line = php_line(w, r, php, opline);
+	cookie = php_cookie(name, php_fn_u64(r, php->op_array_filename), php_fn_u32(r, php->op_array_line_start));
+	php_keep(w, r, php, opline, line, cookie);
+	return php_push(r, line, cookie, is_delegate);
 }
 
 /* Finds the generators that have delegated, from `generator` inwards up to the running one or `max`. Returns their number, 0 if one cannot

@@ -6,12 +6,8 @@
 #pragma once
 #include "../abi/record.h"
 #include "../abi/runtime.h"
-#include "tls.h"
+#include "../walk/tls.h"
 #include "../walk/unwind.h"
-
-#ifndef barrier_var /* of libbpf's bpf_helpers.h: the compiler forgets what it knows of a number */
-#define barrier_var(var) asm volatile("" : "+r"(var))
-#endif
 
 #define RUNTIME_GOES_ON 0
 #define RUNTIME_ENDED 1
@@ -141,6 +137,18 @@ static __always_inline int runtime_is_checked(struct runtime_walk *r)
 		return 0;
 	r->nr_checked++;
 	return 1;
+}
+
+/* Keeps what was read of code with this key. If the entry has other things of it, it was wrong. */
+static __always_inline void runtime_keep(struct runtime_walk *r, __u64 key, __u64 where, __u32 cookie)
+{
+	struct runtime_cached *cached = runtime_cached(r, key);
+
+	if (cached->key == key && (cached->where != where || cached->cookie != cookie))
+		r->nr_wrong++;
+	cached->key = key;
+	cached->where = where;
+	cached->cookie = cookie;
 }
 
 /* Appends a frame, and adds it to the hash. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: there is no room for it. */

@@ -14,7 +14,7 @@ static __always_inline __u64 code_pc(__u64 word)
 }
 
 /* x30 is 0 when a thread begins, so a return address of 0 is valid in any frame. */
-static __always_inline int is_stack_top(__u64 cfa)
+static __always_inline int is_stack_top(struct walk *w, __u64 cfa)
 {
 	return 1;
 }
@@ -87,6 +87,11 @@ static __always_inline int walk_moved_by_link(struct walk *w, __u64 ret)
 static __always_inline int walk_emulate(struct walk *w)
 {
 	return EMULATE_UNKNOWN;
+}
+
+static __always_inline int walk_uses_bp(struct walk *w)
+{
+	return 0;
 }
 
 /* Always yes: code that keeps frame records uses x29 for nothing else, so a zero ends their chain. */

@@ -8,11 +8,24 @@ static __always_inline __u64 code_pc(__u64 word)
 	return word;
 }
 
+#define WALK_CHUNK_BYTES (512ULL << 20) /* MSTACK_CHUNK_SIZE */
+#define WALK_CHUNK_STACKS (1u << 16)
+
+/* Ruby's Ractors, from 3.3 on: their stacks are parts of a large mapping, and end with its address and the stack's number in it (struct
+ * nt_machine_stack_footer in thread_pthread_mn.c). */
+static __always_inline int is_chunk_stack_top(struct walk *w, __u64 cfa)
+{
+	__u64 footer[2];
+
+	return !((cfa + sizeof(footer)) & (WALK_PAGE_BYTES - 1)) && !read_user(w, footer, sizeof(footer), cfa) &&
+	       !(footer[0] & (WALK_PAGE_BYTES - 1)) && cfa - footer[0] < WALK_CHUNK_BYTES && footer[1] < WALK_CHUNK_STACKS;
+}
+
 /* Code that sets up a stack by hand and pushes 0 before its first function (Ruby's fibers) does so at the end of a page. A 0 elsewhere is
  * leftover data. */
-static __always_inline int is_stack_top(__u64 cfa)
+static __always_inline int is_stack_top(struct walk *w, __u64 cfa)
 {
-	return !(cfa & (WALK_PAGE_BYTES - 1));
+	return !(cfa & (WALK_PAGE_BYTES - 1)) || is_chunk_stack_top(w, cfa);
 }
 
 /* Does a call instruction end at `pc`? E8 rel32, or FF /2 in its forms of 2, 3, 4, 6 and 7 bytes (Intel SDM volume 2, CALL). */

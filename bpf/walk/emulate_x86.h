@@ -233,6 +233,8 @@ WALK_FUNCTION int emulate_operands(WALK_REF ref)
 			a->disp = (__s8)emulate_byte(a);
 		else if (mod == 2 || (!mod && ((a->modrm & 7) == 5 || ((a->modrm & 7) == 4 && (a->sib & 7) == 5))))
 			a->disp = emulate_word(a);
+		if ((mod == 1 || mod == 2) && (a->modrm & 7) == 5 && !(a->rex & 1) && !a->is_vector)
+			a->uses_bp |= a->now.bp_is == EMULATE_BP_KEPT && !a->now.is_from_bp;
 	}
 	size = emulate_immediate(a, a->op, a->is_short && !(a->rex & 8) ? 2 : 4);
 	if (size == 1) {
@@ -313,7 +315,7 @@ static __always_inline void emulate_push(struct walk_emulate *a, __s64 bytes)
 static __always_inline void emulate_pop(struct walk_emulate *a, __u32 reg)
 {
 	emulate_write(a, reg);
-	if (reg == EMULATE_REG_SP || !a->now.is_sp_known || !a->now.is_from_bp)
+	if (reg == EMULATE_REG_SP || !a->now.is_sp_known)
 		return;
 	a->now.held = reg;
 	a->now.held_ret = a->now.sp;
@@ -714,6 +716,7 @@ WALK_FUNCTION int emulate_start(WALK_REF ref, __u64 pc, int has_called)
 	a->result = 0;
 	a->looked[0] = a->looked[1] = a->far_pc = a->exit_bits = 0;
 	a->has_called = has_called;
+	a->uses_bp = 0;
 	a->deepest = 0;
 	return WALK_GOES_ON;
 }
@@ -743,9 +746,11 @@ static __always_inline __u32 emulate_find(struct walk *w)
 
 	if (known->frame == frame && known->serial == w->serial && (known->walk == w->nr_walks || emulate_hash(w, known) == known->hash)) {
 		known->walk = w->nr_walks;
+		w->emulation.uses_bp = !!known->uses_bp;
 		return known->found;
 	}
 	known->found = emulate_search(ref_of(w));
+	known->uses_bp = a->uses_bp;
 	known->frame = frame;
 	known->serial = w->serial;
 	known->walk = w->nr_walks;
@@ -825,4 +830,9 @@ static __always_inline int walk_emulate(struct walk *w)
 	w->bp = bp;
 	w->exact = 0;
 	return EMULATE_MOVED;
+}
+
+static __always_inline int walk_uses_bp(struct walk *w)
+{
+	return w->emulation.uses_bp;
 }

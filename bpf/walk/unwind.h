@@ -96,6 +96,7 @@ static __always_inline void walk_enter(struct walk *w)
 	w->go_in_scheduler = 0;
 	w->owner = 0;
 	w->go_g0_sp = 0;
+	w->at_gap = w->has_gap = 0;
 	w->exact = 1;
 	w->stop = SONDE_STOP_DEPTH; /* unless the walk says otherwise */
 	walk_note_begin(w);

@@ -11,6 +11,8 @@
  *       emulates the code from pc on until the function returns. EMULATE_MOVED: to the caller, by what the code does to the stack;
  *       EMULATE_LINKED: its frame pointer leads there; EMULATE_WRONG: the code leads to a word that is no return address, or cannot be
  *       read; EMULATE_UNKNOWN
+ *   walk_uses_bp(w)
+ *       after walk_emulate: does the code from pc on address memory by rbp, as it was at pc?
  *   walk_is_outermost(ref)
  *       may a function in code without rows, after a call, be the outermost one, with a frame pointer of zero?
  *   walk_signal(ref)           from the code behind a handler to what was interrupted
@@ -19,7 +21,7 @@
  *   walk_link_of(ref, ret)
  *       the function that the call before `ret` leads to. If it keeps a frame pointer: the low word of its address, with bit 32 set;
  *       WALK_LINK_NONE: it keeps none; WALK_LINK_ANY: not known
- *   is_stack_top(cfa)          may a return address of 0 be below this?
+ *   is_stack_top(w, cfa)       may a return address of 0 be below this?
  *   code_pc(word)              the address in a saved return address */
 #pragma once
 #include "walk_table.h"

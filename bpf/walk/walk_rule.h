@@ -106,7 +106,7 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 	if (w->follows_bx && rule->rbx_off && walk_restore_bx(w, cfa, rule))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	if (!pc)
-		return walk_stop(w, is_stack_top(cfa) ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_CALL);
+		return walk_stop(w, is_stack_top(w, cfa) ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_CALL);
 	w->pc = pc;
 	w->sp = cfa;
 	w->bp = bp;

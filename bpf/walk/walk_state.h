@@ -84,6 +84,7 @@ struct walk_code {
 	__u64 walk;  /* the last walk that found the lines unchanged: its thread stands still, so they stay so in that walk */
 	__u32 serial;
 	__u32 found; /* EMULATE_FOUND or 0 */
+	__u64 uses_bp; /* see walk_uses_bp */
 };
 
 /* The state when the walk last knew all registers: at the leaf, or where a signal interrupted. */
@@ -156,6 +157,7 @@ struct walk_emulate {
 	__u32 picked;                      /* index of an exit; EMULATE_EXITS: none */
 	__u8 rex, modrm, sib, has_modrm, is_vector, is_short;
 	__u8 has_called;
+	__u8 uses_bp;                      /* memory was addressed by rbp as it was at the start; of what emulate_find looked at last */
 };
 
 /* What decided the walk so far, see walk/stack_cache.h. */
@@ -188,6 +190,8 @@ struct walk {
 	__u8 compat;                       /* 32-bit code: its stack cannot be walked */
 	__u8 in_syscall;                   /* pc of the leaf is behind a system call instruction, or at a fault */
 	__u8 follows_bx;                   /* enum walk_bx */
+	__u8 at_gap;                       /* owner: not the current frame, but its caller, which is not found, may be in its code */
+	__u8 has_gap;                      /* frames are missing somewhere, and a mark is there */
 	__u32 nr_signals;                  /* signal frames so far */
 	__u32 nr_switches;                 /* switches between Go's stacks so far */
 	/* The number of the last frame that a frame pointer led to. Only there a zero proves the root; elsewhere bp may be any register. */
@@ -264,6 +268,12 @@ static __always_inline int walk_stop(struct walk *w, enum sonde_stop stop)
 {
 	w->stop = stop;
 	return WALK_ENDED;
+}
+
+/* Has the walk ended at a frame whose caller is not found, whatever user space knows? */
+static __always_inline int walk_is_broken(const struct walk *w)
+{
+	return w->stop == SONDE_STOP_NO_ROW || w->stop == SONDE_STOP_BAD_RULE || w->stop == SONDE_STOP_NO_CALL;
 }
 
 static __always_inline __u64 hash_step(__u64 hash, __u64 word)

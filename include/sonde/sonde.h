@@ -62,9 +62,10 @@ struct sonde_window_count {
 	/* "samples": "recorded" (also of waits), "expected" (that were due), "late" (whose stacks were deferred). "filtered" (not
 	 * requested) and "lost": a reason. "stacks": where the user stack of a recorded sample ends, "complete" or a reason. "missed": what
 	 * recorded samples lack, "user" and "kernel" (that stack), "runtime" (interpreters' frames), "labels". "events_lost": "sideband"
-	 * (processes, mappings). */
+	 * (processes, mappings). "audit": "agreed", "differed", "not_comparable". "processes": of each runtime, and "other". */
 	const char *group, *name;
 	uint64_t nr;
+	bool is_level;              /* since the session began, as of the window's end; else of the window alone */
 };
 
 /* A window that was resolved and written to the outputs. */
@@ -273,8 +274,9 @@ struct sonde_session_options {
 	const char *profile_format;
 	int (*profile)(void *arg, const struct sonde_window *window, const void *bytes, size_t size);
 	/* Give each sample labels that say what its process belongs to, by OpenTelemetry's names: service.name, process.executable.name,
-	 * container.id, k8s.pod.uid, process.linux.cgroup (docs/formats.md). For SONDE_ON_CPU and SONDE_TRACE_STACKS.
-	 * A process that has ended before it was read has none, which the account counts. */
+	 * container.id, k8s.pod.uid, process.linux.cgroup (docs/formats.md). For SONDE_ON_CPU, SONDE_OFF_CPU,
+	 * SONDE_WALL and SONDE_TRACE_STACKS. A process that has ended before it was read has none, nor have waits of one that has run two
+	 * programs in a window; the account counts both. */
 	bool process_labels;
 	/* With process_labels: names of environment variables, at most 16, NULL behind the last: a process that has them gets the labels
 	 * process.environment_variable.NAME, of 255 bytes at most. No other variable of a process is kept. NULL: none. */
@@ -285,6 +287,9 @@ struct sonde_session_options {
 	/* With `profile` and `timestamps`: called as `profile`, before it, with the same profile. This one has the times of samples, that
 	 * one has not, so that it is small. NULL: `profile` gets them. */
 	int (*timed_profile)(void *arg, const struct sonde_window *window, const void *bytes, size_t size);
+	/* While it measures, have the processes `tgids` write perf maps, /tmp/perf-PID.map, if their runtime can be asked for that: .NET 8
+	 * and newer. Their functions have names then. The file stays. For modes with stacks. */
+	bool perf_map;
 };
 
 /* Untrusted files are read in a worker, a process without rights: the program that uses the library, started once more. So the program's
@@ -312,6 +317,10 @@ void sonde_session_stop(struct sonde_session *session);
 /* SONDE_ON_CPU and SONDE_WALL with windows, a clock and a rate: when the window is closed the rate becomes this one. For callbacks of
  * the session's own thread: `started`, `progress`, `window`. -EINVAL: it has no rate or no windows. */
 __attribute__((warn_unused_result)) int sonde_session_set_rate(struct sonde_session *session, uint64_t freq_hz);
+/* With windows: when the window is closed, unwind tables and mappings take at most so many bytes, at most what the options said, and names
+ * that are kept for later windows an eighth of it: what is beyond is evicted, the least recently used first. For the same callbacks.
+ * -EINVAL: it has no windows, or the number is below one chunk of tables (256 KiB) or above the options'. */
+__attribute__((warn_unused_result)) int sonde_session_set_memory(struct sonde_session *session, uint64_t unwind_bytes);
 /* True: the command has ended, and *ret_status is its wait status as of waitpid(2). */
 bool sonde_session_command_status(const struct sonde_session *session, int *ret_status);
 /* True after the run: the command was told to end and did not within a second. A warning has its process id. */

@@ -9,8 +9,8 @@
 
 #include <sonde/sonde.h>
 
+#include "agent/agent_bound.h"
 #include "agent/agent_cost.h"
-#include "agent/agent_rate.h"
 #include "agent/agent_server.h"
 #include "agent/agent_status.h"
 #include "agent/agent_turns.h"
@@ -32,9 +32,11 @@
 #define LAST_S		 5 /* for what is not delivered at the end */
 #define RELOAD_S	 1 /* and before the next session; the store keeps it */
 #define MAX_WARNINGS	 100
+#define MIB		 (1024.0 * 1024.0)
 #define REQUEST_S	 30
 #define MIN_WAIT_NS	 NS_PER_US /* as sonde offcpu does */
 #define MAX_CONFIG_BYTES 65536
+#define MIN_UNWIND_BYTES (1u << 20)
 
 static const struct verb_example examples[] = {
 	{ "sonde agent", "at 19 Hertz, a profile each 10 seconds, into /var/lib/sonde" },
@@ -74,7 +76,8 @@ struct agent {
 	struct agent_cost_reader *costs;
 	struct agent_cost cost;          /* at the end of the last window of the main session */
 	uint64_t cost_ns;                /* when that was */
-	struct agent_rate rate;
+	struct agent_bound rate;         /* Hertz; by percent of the machine's time */
+	struct agent_bound memory;       /* bytes of unwind tables; by those of the agent */
 	bool has_begun;                  /* the session samples, or has sampled */
 	uint64_t start_unix_ns, until_ns; /* until_ns: CLOCK_MONOTONIC; 0: until it is stopped */
 	uint64_t gap_since_ns;           /* when the session before ended; 0: there was none */
@@ -88,6 +91,7 @@ struct agent {
 	uint32_t nr_deliveries;
 	struct agent_server *server;
 	struct sky_client *skywalking; /* NULL: none */
+	struct agent_counters *counters; /* likewise */
 	struct flight *flight;
 	int count_fd;                    /* the kernel counts the programs' time while it is open; -1: it does not */
 };
@@ -170,26 +174,47 @@ static double look_at_cost(struct agent *agent)
 	       ((double)(agent->cost_ns - before_ns) * (double)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+static void keep_memory(struct agent *agent)
+{
+	struct agent_bound *memory = &agent->memory;
+	uint64_t used = agent->cost.memory_bytes;
+
+	if (!agent_bound_look(memory, (double)used, (double)(used + memory->now)))
+		return;
+	if (memory->is_at_end)
+		output_say("the agent takes %.1f MiB, more than --max-memory allows: unwind tables cannot take less than %.1f",
+			   (double)used / MIB, (double)memory->now / MIB);
+	else if (sonde_session_set_memory(agent->session, memory->now))
+		output_say("the memory for unwind tables cannot be changed: %s", sonde_session_error(agent->session));
+	else
+		output_say("the agent takes %.1f MiB: from the next window on at most %.1f of unwind tables, and names in proportion",
+			   (double)used / MIB, (double)memory->now / MIB);
+}
+
+static void keep_cpu(struct agent *agent, double percent)
+{
+	struct agent_bound *rate = &agent->rate;
+	uint64_t before_hz = rate->now;
+
+	if (agent->setup->settings.measures.main == MEASURE_OFFCPU || !agent_bound_look(rate, percent, 2 * percent))
+		return;
+	if (rate->is_at_end)
+		output_say("the agent takes %.1f %% of the machine's time at %" PRIu64
+			   " Hertz, more than --max-cpu allows: the rate cannot be lower",
+			   percent, rate->now);
+	else if (sonde_session_set_rate(agent->session, rate->now))
+		output_say("the rate cannot be changed: %s", sonde_session_error(agent->session));
+	else
+		output_say("the agent takes %.1f %% of the machine's time: sampling at %" PRIu64
+			   " Hertz from the next window on, after %" PRIu64,
+			   percent, rate->now, before_hz);
+}
+
 static void keep_cost(struct agent *agent)
 {
-	struct agent_rate *rate = &agent->rate;
-	uint64_t hz = rate->hz;
-	double percent = look_at_cost(agent);
-	bool has_rate = agent->setup->settings.measures.main != MEASURE_OFFCPU;
-
-	if (has_rate && agent_rate_look(rate, percent)) {
-		if (rate->is_at_end)
-			output_say("the agent takes %.1f %% of the machine's time at %" PRIu64
-				   " Hertz, more than --max-cpu allows: the rate cannot be lower",
-				   percent, rate->hz);
-		else if (sonde_session_set_rate(agent->session, rate->hz))
-			output_say("the rate cannot be changed: %s", sonde_session_error(agent->session));
-		else
-			output_say("the agent takes %.1f %% of the machine's time: sampling at %" PRIu64
-				   " Hertz from the next window on, after %" PRIu64,
-				   percent, rate->hz, hz ?: rate->wanted_hz);
-	}
-	agent_windows_set_cost(&main_recorder(agent)->windows, &agent->cost, rate->hz ?: rate->wanted_hz);
+	keep_cpu(agent, look_at_cost(agent));
+	keep_memory(agent);
+	agent_windows_set_cost(&main_recorder(agent)->windows, &agent->cost, agent->rate.now);
 }
 
 static void end_main_window(void *arg, const struct sonde_window *window)
@@ -198,8 +223,8 @@ static void end_main_window(void *arg, const struct sonde_window *window)
 
 	end_window(recorder, window);
 	print_warnings(recorder->agent, recorder->agent->session);
-	keep_cost(recorder->agent);
 	malloc_trim(0); /* what a window's names took is not needed before the next: 8 MB of 53 */
+	keep_cost(recorder->agent);
 }
 
 static void note_start(void *arg)
@@ -296,8 +321,8 @@ static void fill_options(void *arg, enum agent_measure measure, struct sonde_ses
 	options->waits = measure == MEASURE_WALL ? &agent->waits_of_wall : &agent->waits;
 	options->profile_format = "json";
 	options->profile = take_window;
-	options->process_labels = measure == MEASURE_CPU; /* sums of waits have none */
-	options->environment = options->process_labels ? agent->setup->settings.env.list : NULL;
+	options->process_labels = true;
+	options->environment = agent->setup->settings.env.list;
 	options->runtimes = agent->setup->arguments.runtimes;
 	options->as_linked = true;
 	options->addresses = agent->setup->settings.addresses;
@@ -347,6 +372,8 @@ static int run(const struct agent_arguments *arguments, struct agent *agent)
 	int err;
 
 	fill_options(agent, measure, &of_library);
+	of_library.unwind_bytes = agent->memory.now;
+	of_library.audit_every = (uint32_t)arguments->audit_every;
 	of_library.timestamps = arguments->recorder_s;
 	of_library.timed_profile = arguments->recorder_s ? take_timed_window : NULL;
 	of_library.started = note_start;
@@ -446,6 +473,8 @@ static int start_server(const struct agent_arguments *arguments, struct agent *a
 	struct agent_sources sources = { .windows = &main_recorder(agent)->windows,
 					 .nr_deliveries = agent->nr_deliveries,
 					 .flight = agent->flight,
+					 .costs = agent->costs,
+					 .counters = agent->counters,
 					 .store = arguments->store,
 					 .freq_hz = arguments->freq_hz,
 					 .window_ns = arguments->window_s * NS_PER_S,
@@ -511,10 +540,20 @@ static int start_flight(const struct agent_arguments *arguments, struct agent *a
 	return err;
 }
 
+static int start_counters(const struct agent_arguments *arguments, struct agent *agent)
+{
+	struct diag diag = { 0 };
+	int err = arguments->counters ? agent_counters_new(arguments->counters, &diag, &agent->counters) : 0;
+
+	if (err)
+		output_say("%s", failure_text(&diag, err));
+	return err;
+}
+
 static int start_threads(const struct agent_arguments *arguments, const struct agent_settings *settings, struct agent *agent)
 {
-	return start_flight(arguments, agent) ?: start_deliveries(arguments, settings, agent) ?: start_server(arguments, agent) ?:
-	       start_skywalking(arguments, settings, agent);
+	return start_counters(arguments, agent) ?: start_flight(arguments, agent) ?: start_deliveries(arguments, settings, agent) ?:
+	       start_server(arguments, agent) ?: start_skywalking(arguments, settings, agent);
 }
 
 static void end_threads(struct agent *agent)
@@ -522,6 +561,7 @@ static void end_threads(struct agent *agent)
 	flight_stop(agent->flight, !agent->next);
 	sky_client_end(MOVE(agent->skywalking));
 	agent_server_end(MOVE(agent->server));
+	agent_counters_free(MOVE(agent->counters));
 	for (uint32_t i = 0; i < agent->nr_deliveries; i++)
 		delivery_finish(agent->deliveries[i], agent->next ? RELOAD_S : LAST_S);
 	while (agent->nr_deliveries)
@@ -541,6 +581,16 @@ static bool lose_rest(struct store *store)
 	return err || rest.nr_unsent;
 }
 
+/* The first tables come before the first window: they may take half of the limit. */
+static void prepare_memory(uint64_t max_bytes, struct agent_bound *ret_memory)
+{
+	uint64_t wanted = max_bytes && max_bytes / 2 < SONDE_DEFAULT_UNWIND_BYTES ? max_bytes / 2 : SONDE_DEFAULT_UNWIND_BYTES;
+
+	if (wanted < MIN_UNWIND_BYTES)
+		wanted = MIN_UNWIND_BYTES;
+	*ret_memory = (struct agent_bound){ .limit = (double)max_bytes, .least = MIN_UNWIND_BYTES, .wanted = wanted, .now = wanted };
+}
+
 /* As the settings in force say. */
 static void prepare(struct agent *agent)
 {
@@ -554,7 +604,10 @@ static void prepare(struct agent *agent)
 	agent->waits_of_wall = (struct sonde_wait_options){ .size = sizeof(agent->waits), .min_ns = MIN_WAIT_NS };
 	agent->waits = agent->waits_of_wall;
 	agent->waits.max_overhead_percent = (uint32_t)arguments->max_cpu_percent;
-	agent->rate = (struct agent_rate){ .max_percent = (uint32_t)arguments->max_cpu_percent, .wanted_hz = arguments->freq_hz };
+	agent->rate = (struct agent_bound){
+		.limit = (double)arguments->max_cpu_percent, .least = 1, .wanted = arguments->freq_hz, .now = arguments->freq_hz
+	};
+	prepare_memory(arguments->max_memory_mib << 20, &agent->memory);
 	agent->has_begun = false;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/bpf.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,10 +19,12 @@
 #include "base/number.h"
 #include "base/process_stat.h"
 #include "base/small_file.h"
+#include "base/u64_map.h"
 
 #define MAX_PROCESSES 256
 #define MAX_PROGRAMS  512
 #define CHILDREN_BYTES 4096
+#define STATUS_BYTES   4096
 
 /* --- processes ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -60,8 +63,23 @@ static void add_descendants(struct processes *processes)
 	}
 }
 
+/* A worker shares its program with this process. */
+static uint64_t anonymous_bytes(uint32_t pid)
+{
+	char path[64], text[STATUS_BYTES], *at;
+	uint64_t kib;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	at = small_file_read(AT_FDCWD, path, text, sizeof(text)) ? NULL : strstr(text, "\nRssAnon:");
+	if (!at)
+		return 0;
+	at += strcspn(at, "0123456789");
+	at[strspn(at, "0123456789")] = '\0';
+	return number_u64(at, UINT32_MAX, &kib) ? 0 : kib << 10;
+}
+
 /* User and system time of a process so far, with those of its children that it has waited for; and its memory. */
-static void add_process(uint32_t pid, struct agent_cost *cost)
+static void add_process(uint32_t pid, bool is_own, struct agent_cost *cost)
 {
 	struct process_stat stat;
 
@@ -70,18 +88,30 @@ static void add_process(uint32_t pid, struct agent_cost *cost)
 	cost->cpu_ns += process_stat_ns(&stat, PROCESS_STAT_UTIME) + process_stat_ns(&stat, PROCESS_STAT_STIME) +
 			process_stat_ns(&stat, PROCESS_STAT_CUTIME) + process_stat_ns(&stat, PROCESS_STAT_CSTIME);
 	cost->rss_bytes += process_stat_rss_bytes(&stat);
+	cost->memory_bytes += is_own ? process_stat_rss_bytes(&stat) : anonymous_bytes(pid);
 }
 
-/* --- BPF programs --------------------------------------------------------------------------------------------------------------------- */
+/* --- BPF programs and maps ------------------------------------------------------------------------------------------------------------ */
 
 struct program {
-	uint64_t id, ns;
+	uint64_t id, ns, nr_runs;
+	char name[BPF_OBJ_NAME_LEN];
 };
 
 struct programs {
 	struct program list[MAX_PROGRAMS];
 	uint32_t nr;
 };
+
+struct maps {
+	struct u64_map ids; /* those that were counted */
+	uint64_t bytes;
+};
+
+static void maps_done(struct maps *maps)
+{
+	u64_map_done(&maps->ids);
+}
 
 struct agent_cost_reader {
 	pthread_mutex_t lock;  /* for all below */
@@ -98,41 +128,71 @@ static const struct program *find(const struct programs *programs, uint64_t id)
 	return NULL;
 }
 
+static int read_name(int fd, struct program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	union bpf_attr attributes = { .info = { .bpf_fd = (uint32_t)fd, .info_len = sizeof(info), .info = (uintptr_t)&info } };
+
+	if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attributes, sizeof(attributes)))
+		return -errno;
+	memcpy(program->name, info.name, sizeof(program->name));
+	return 0;
+}
+
+static void add_program(struct programs *programs, const struct program *program)
+{
+	if (programs->nr < MAX_PROGRAMS)
+		programs->list[programs->nr++] = *program;
+}
+
+/* Several descriptors may be of one map. */
+static void add_map(struct maps *maps, uint64_t id, uint64_t bytes)
+{
+	if (!u64_map_find(&maps->ids, id) && !u64_map_add(&maps->ids, id, 0))
+		maps->bytes += bytes;
+}
+
 /* A descriptor of a program says its id and its run time. That of a link has the id alone. */
-static void read_fd(const char *fd, struct programs *programs)
+static void read_fd(const char *fd, struct programs *programs, struct maps *maps)
 {
 	char path[64], text[1024], *rest = text, *line;
 	struct program program = { 0 };
-	bool has_time = false;
+	bool has_time = false, has_bytes = false;
+	uint64_t map_id = 0, bytes = 0, number;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%.10s", fd);
 	if (small_file_read(AT_FDCWD, path, text, sizeof(text)))
 		return;
 	while ((line = strsep(&rest, "\n"))) {
-		if (!strncmp(line, "prog_id:\t", 9) && number_u64(line + 9, UINT32_MAX, &program.id))
-			return;
-		if (!strncmp(line, "run_time_ns:\t", 13))
-			has_time = !number_u64(line + 13, UINT64_MAX, &program.ns);
+		number_of_field(line, "prog_id", &program.id);
+		number_of_field(line, "map_id", &map_id);
+		has_time |= number_of_field(line, "run_time_ns", &program.ns);
+		number_of_field(line, "run_cnt", &program.nr_runs);
+		has_bytes |= number_of_field(line, "memlock", &bytes);
 	}
-	if (has_time && programs->nr < MAX_PROGRAMS && !find(programs, program.id))
-		programs->list[programs->nr++] = program;
+	if (has_time && !find(programs, program.id) && !number_u64(fd, INT_MAX, &number) && !read_name((int)number, &program))
+		add_program(programs, &program);
+	if (map_id && has_bytes)
+		add_map(maps, map_id, bytes);
 }
 
 /* With the lock. Programs come and go with their sessions; what they took until they were read last stays counted. */
-static void read_programs(struct agent_cost_reader *reader)
+static void read_fds(struct agent_cost_reader *reader, struct agent_cost *cost)
 {
 	CLEANUP(closedirp) DIR *fds = opendir("/proc/self/fdinfo");
+	CLEANUP(maps_done) struct maps maps = { 0 };
 	struct programs now = { 0 };
 	const struct dirent *entry;
 
 	while (fds && (entry = readdir(fds)))
-		read_fd(entry->d_name, &now);
+		read_fd(entry->d_name, &now, &maps);
 	for (uint32_t i = 0; i < now.nr; i++) {
 		const struct program *before = find(&reader->known, now.list[i].id);
 
 		reader->bpf_ns += now.list[i].ns - (before ? before->ns : 0);
 	}
 	reader->known = now;
+	*cost = (struct agent_cost){ .bpf_ns = reader->bpf_ns, .map_bytes = maps.bytes, .memory_bytes = maps.bytes };
 }
 
 int agent_cost_count_bpf(struct diag *diag, int *ret_fd)
@@ -164,15 +224,46 @@ void agent_cost_reader_free(struct agent_cost_reader *reader)
 	free(reader);
 }
 
+static struct agent_program *place_of(const char *name, struct agent_program *programs, uint32_t *nr, uint32_t max_programs)
+{
+	for (uint32_t i = 0; i < *nr; i++) {
+		if (!strcmp(programs[i].name, name))
+			return &programs[i];
+	}
+	if (*nr == max_programs)
+		return NULL;
+	programs[*nr] = (struct agent_program){ 0 };
+	snprintf(programs[*nr].name, sizeof(programs[*nr].name), "%s", name);
+	return &programs[(*nr)++];
+}
+
+uint32_t agent_cost_programs(struct agent_cost_reader *reader, struct agent_program *programs, uint32_t max_programs)
+{
+	uint32_t nr = 0;
+
+	pthread_mutex_lock(&reader->lock);
+	for (uint32_t i = 0; i < reader->known.nr; i++) {
+		const struct program *program = &reader->known.list[i];
+		struct agent_program *place = place_of(program->name, programs, &nr, max_programs);
+
+		if (!place)
+			continue;
+		place->nr_programs++;
+		place->nr_runs += program->nr_runs;
+		place->ns += program->ns;
+	}
+	pthread_mutex_unlock(&reader->lock);
+	return nr;
+}
+
 void agent_cost_read(struct agent_cost_reader *reader, struct agent_cost *ret_cost)
 {
 	struct processes processes = { .ids = { (uint64_t)getpid() }, .nr = 1 };
 
 	pthread_mutex_lock(&reader->lock);
-	read_programs(reader);
-	*ret_cost = (struct agent_cost){ .bpf_ns = reader->bpf_ns };
+	read_fds(reader, ret_cost);
 	pthread_mutex_unlock(&reader->lock);
 	add_descendants(&processes);
 	for (uint32_t i = 0; i < processes.nr; i++)
-		add_process((uint32_t)processes.ids[i], ret_cost);
+		add_process((uint32_t)processes.ids[i], !i, ret_cost);
 }

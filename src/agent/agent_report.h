@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent_report: all that an agent can say of itself at a moment: what its pages and its status are made from. */
 #pragma once
+#include "agent/agent_counters.h"
 #include "agent/agent_windows.h"
 #include "agent/delivery.h"
 #include "flight/flight.h"
@@ -16,6 +17,8 @@ struct agent_sources {
 	struct delivery *deliveries[AGENT_MAX_DESTINATIONS];
 	uint32_t nr_deliveries;
 	struct flight *flight;
+	struct agent_cost_reader *costs;
+	struct agent_counters *counters; /* NULL: none */
 	const char *store; /* directory */
 	uint64_t freq_hz, window_ns;
 	uint64_t start_unix_ns;
@@ -43,6 +46,8 @@ struct agent_report {
 	struct flight_numbers flight;
 	struct destination_report destinations[AGENT_MAX_DESTINATIONS];
 	uint64_t cpu_ns, rss_bytes; /* of this process */
+	struct agent_program programs[AGENT_MAX_PROGRAMS];
+	uint32_t nr_programs;
 	bool is_healthy;
 	char health[320];  /* "ok", or what is wrong */
 };

@@ -47,7 +47,7 @@ static int store_window(struct agent_windows *windows, const struct sonde_window
 static void add_counts(struct window_numbers *numbers, const struct sonde_window *window)
 {
 	for (uint32_t i = 0; i < window->nr_counts && i < AGENT_MAX_COUNTS; i++) {
-		uint64_t sum = numbers->counts[i].nr + window->counts[i].nr;
+		uint64_t sum = (window->counts[i].is_level ? 0 : numbers->counts[i].nr) + window->counts[i].nr;
 
 		numbers->counts[i] = window->counts[i];
 		numbers->counts[i].nr = sum;

@@ -10,13 +10,15 @@
 
 /* Families of the counts of windows: one for each group, but for "samples", whose names are families. */
 static const struct {
-	const char *group, *name, *label, *help;
+	const char *group, *name, *type, *label, *help;
 } groups[] = {
-	{ "filtered", "sonde_samples_filtered_total", "reason", "Samples that were not asked for." },
-	{ "lost", "sonde_samples_lost_total", "reason", "Samples that were asked for and are lost." },
-	{ "stacks", "sonde_stacks_total", "end", "User stacks of recorded samples, by where they end: complete, or why not." },
-	{ "missed", "sonde_samples_lacking_total", "part", "Recorded samples without this part of them." },
-	{ "events_lost", "sonde_events_lost_total", "kind", "Events of the kernel on processes and mappings that were lost." },
+	{ "filtered", "sonde_samples_filtered_total", "counter", "reason", "Samples that were not asked for." },
+	{ "lost", "sonde_samples_lost_total", "counter", "reason", "Samples that were asked for and are lost." },
+	{ "stacks", "sonde_stacks_total", "counter", "end", "User stacks of recorded samples, by where they end: complete, or why not." },
+	{ "missed", "sonde_samples_lacking_total", "counter", "part", "Recorded samples without this part of them." },
+	{ "events_lost", "sonde_events_lost_total", "counter", "kind", "Events of the kernel on processes and mappings that were lost." },
+	{ "audit", "sonde_audited_stacks_total", "counter", "result", "Stacks that were unwound once more, with --audit-every." },
+	{ "processes", "sonde_runtime_processes", "gauge", "runtime", "Processes of a language's runtime since the session began." },
 };
 
 static const struct {
@@ -46,19 +48,11 @@ static const struct {
 #undef X
 };
 
-static void write_label(struct buffer *buffer, const char *before, const char *label, const char *value)
-{
-	buffer_printf(buffer, "%s%s=\"", before, label);
-	for (; *value; value++)
-		buffer_printf(buffer, *value == '\n' ? "\\n" : *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
-	buffer_text(buffer, "\"");
-}
-
 /* A line of a family but for its number. */
 static void begin_line(struct buffer *buffer, const char *name, const char *label, const char *value)
 {
 	buffer_text(buffer, name);
-	write_label(buffer, "{", label, value);
+	metrics_label(buffer, "{", label, value);
 	buffer_text(buffer, "} ");
 }
 
@@ -66,9 +60,9 @@ static void begin_line(struct buffer *buffer, const char *name, const char *labe
 static void begin_line_of(struct buffer *buffer, const char *name, const char *type, const char *label, const char *value)
 {
 	buffer_text(buffer, name);
-	write_label(buffer, "{", "type", type);
+	metrics_label(buffer, "{", "type", type);
 	if (label)
-		write_label(buffer, ",", label, value);
+		metrics_label(buffer, ",", label, value);
 	buffer_text(buffer, "} ");
 }
 
@@ -102,7 +96,7 @@ static void write_group(struct buffer *buffer, const struct agent_report *report
 	const struct window_numbers *windows;
 	const char *type;
 
-	metrics_head(buffer, groups[group].name, "counter", groups[group].help);
+	metrics_head(buffer, groups[group].name, groups[group].type, groups[group].help);
 	for (uint32_t kind = 0; kind_at(report, kind, &type, &windows); kind++) {
 		for (uint32_t i = 0; i < windows->nr_counts; i++) {
 			if (strcmp(windows->counts[i].group, groups[group].group) != 0)
@@ -110,6 +104,16 @@ static void write_group(struct buffer *buffer, const struct agent_report *report
 			begin_line_of(buffer, groups[group].name, type, groups[group].label, windows->counts[i].name);
 			buffer_printf(buffer, "%" PRIu64 "\n", windows->counts[i].nr);
 		}
+	}
+}
+
+static void write_programs(struct buffer *buffer, const struct agent_report *report)
+{
+	metrics_head(buffer, "sonde_bpf_program_seconds_total", "counter",
+		     "Run time of its BPF programs of a name, with the programs that these call, while the kernel counts it.");
+	for (uint32_t i = 0; i < report->nr_programs; i++) {
+		begin_line(buffer, "sonde_bpf_program_seconds_total", "program", report->programs[i].name);
+		buffer_printf(buffer, "%.9f\n", (double)report->programs[i].ns / (double)NS_PER_S);
 	}
 }
 
@@ -239,6 +243,11 @@ void metrics_page_write(const struct agent_report *report, struct buffer *buffer
 		   report->windows.cost.bpf_ns);
 	metrics_number(buffer, "sonde_resident_memory_bytes", "gauge", "Resident memory of the agent's processes then.",
 		       report->windows.cost.rss_bytes);
+	metrics_number(buffer, "sonde_bpf_map_bytes", "gauge", "Kernel memory of its BPF maps then.", report->windows.cost.map_bytes);
+	metrics_number(buffer, "sonde_memory_bytes", "gauge", "What --max-memory bounds: of this process, its workers' own, and BPF maps.",
+		       report->windows.cost.memory_bytes);
+	write_programs(buffer, report);
+	agent_counters_metrics(report->sources->counters, buffer);
 	write_time(buffer, "sonde_process_cpu_seconds_total", "counter", "CPU time of this process, without its workers.", report->cpu_ns);
 	metrics_number(buffer, "sonde_process_resident_memory_bytes", "gauge", "Resident memory of this process, without its workers.",
 		       report->rss_bytes);

@@ -58,7 +58,29 @@ static void write_windows(struct buffer *buffer, const struct window_numbers *wi
 	write_group(buffer, windows, "lost", "none");
 	buffer_text(buffer, "\nstacks: ");
 	write_group(buffer, windows, "stacks", "none");
+	buffer_text(buffer, "\nprocesses: ");
+	write_group(buffer, windows, "processes", "none of a language's runtime");
+	buffer_text(buffer, "\naudit: ");
+	write_group(buffer, windows, "audit", "none");
 	buffer_text(buffer, "\n");
+}
+
+/* The kernel counts runs with --max-cpu alone. */
+static void write_programs(struct buffer *buffer, const struct agent_report *report)
+{
+	const char *between = "programs: ";
+
+	for (uint32_t i = 0; i < report->nr_programs; i++) {
+		const struct agent_program *program = &report->programs[i];
+
+		buffer_printf(buffer, "%s%s", between, program->name);
+		between = ", ";
+		if (program->nr_runs)
+			buffer_printf(buffer, " %" PRIu64 " times %.2f us", program->nr_runs,
+				      (double)program->ns / (double)program->nr_runs / (double)NS_PER_US);
+	}
+	if (report->nr_programs)
+		buffer_text(buffer, "\n");
 }
 
 static void write_other(struct buffer *buffer, const char *type, const struct window_numbers *windows)
@@ -110,8 +132,11 @@ void status_page_text(const struct agent_report *report, struct buffer *buffer)
 		flight_page_text(buffer, &report->flight);
 	for (uint32_t i = 0; i < sources->nr_deliveries; i++)
 		write_destination(buffer, &report->destinations[i]);
-	buffer_printf(buffer, "own cost: %.2f s of CPU time, %.1f MiB of memory\n", (double)report->cpu_ns / (double)NS_PER_S,
-		      (double)report->rss_bytes / MIB);
+	write_programs(buffer, report);
+	agent_counters_text(sources->counters, buffer);
+	buffer_printf(buffer, "own cost: %.2f s of CPU time, %.1f MiB of memory; with workers and %.1f MiB of BPF maps %.1f MiB\n",
+		      (double)report->cpu_ns / (double)NS_PER_S, (double)report->rss_bytes / MIB,
+		      (double)report->windows.cost.map_bytes / MIB, (double)report->windows.cost.memory_bytes / MIB);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------------------------- */
@@ -130,6 +155,23 @@ static void add_agent(struct json *json, const struct agent_report *report)
 	json_key_text(json, "health", report->health);
 	json_key_u64(json, "cpu_ns", report->cpu_ns);
 	json_key_u64(json, "rss_bytes", report->rss_bytes);
+	json_key_u64(json, "map_bytes", report->windows.cost.map_bytes);
+	json_key_u64(json, "memory_bytes", report->windows.cost.memory_bytes);
+}
+
+static void add_programs(struct json *json, const struct agent_report *report)
+{
+	json_key(json, "programs");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < report->nr_programs; i++) {
+		json_open(json, '{');
+		json_key_text(json, "name", report->programs[i].name);
+		json_key_u64(json, "nr_programs", report->programs[i].nr_programs);
+		json_key_u64(json, "nr_runs", report->programs[i].nr_runs);
+		json_key_u64(json, "ns", report->programs[i].ns);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
 }
 
 static void add_last(struct json *json, const struct window_numbers *windows)
@@ -250,6 +292,8 @@ void status_page_json(const struct agent_report *report, struct buffer *buffer)
 	add_windows(&json, report->sources->windows->type, &report->windows);
 	add_others(&json, report);
 	add_store(&json, report);
+	add_programs(&json, report);
+	agent_counters_json(report->sources->counters, &json);
 	if (report->flight.is_on)
 		flight_page_json(&json, &report->flight);
 	json_key(&json, "destinations");

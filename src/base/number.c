@@ -2,8 +2,9 @@
 #include "base/number.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
+
+#include "base/hex.h"
 
 int number_u64(const char *text, uint64_t max, uint64_t *ret_value)
 {
@@ -22,6 +23,13 @@ int number_u64(const char *text, uint64_t max, uint64_t *ret_value)
 		return -ERANGE;
 	*ret_value = value;
 	return 0;
+}
+
+bool number_of_field(const char *line, const char *key, uint64_t *ret_value)
+{
+	size_t size = strlen(key);
+
+	return !strncmp(line, key, size) && !strncmp(line + size, ":\t", 2) && !number_u64(line + size + 2, UINT64_MAX, ret_value);
 }
 
 #define MAX_DECIMAL UINT64_C(1000000000000000)
@@ -48,17 +56,6 @@ int number_decimal(const char *text, double *ret_value)
 	if (!err)
 		*ret_value = (double)value + (double)fraction / scale;
 	return err;
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 int number_hex(const char **pos, const char *end, uint64_t *ret_value)

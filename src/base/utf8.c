@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/utf8.h"
 
+#include <string.h>
+
 struct lead {
 	unsigned int nr_more; /* bytes that follow */
 	uint8_t low, high;    /* valid range of the first of them */
@@ -71,4 +73,26 @@ bool utf8_is_plain(uint32_t code)
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
 		return false;
 	return code != 0x61c && code != 0x200e && code != 0x200f && (code < 0x2028 || code > 0x202e) && (code < 0x2066 || code > 0x2069);
+}
+
+bool utf8_append(char *to, size_t size, size_t *used, uint32_t code)
+{
+	char encoded[UTF8_MAX_BYTES];
+	size_t width = utf8_encode(utf8_is_plain(code) ? code : UTF8_REPLACEMENT, encoded);
+
+	if (width >= size - *used)
+		return false;
+	memcpy(to + *used, encoded, width);
+	*used += width;
+	to[*used] = '\0';
+	return true;
+}
+
+void utf8_append_text(char *to, size_t size, const char *bytes, size_t nr)
+{
+	const char *pos = bytes, *end = bytes + nr;
+	size_t used = strlen(to);
+
+	while (pos < end && utf8_append(to, size, &used, utf8_next(&pos, end)))
+		;
 }

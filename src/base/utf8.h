@@ -16,3 +16,8 @@ size_t utf8_encode(uint32_t code, char bytes[UTF8_MAX_BYTES]);
 /* False for characters that break a line, control a terminal or change the writing direction: control characters (also C1), line and
  * paragraph separators, direction marks. */
 bool utf8_is_plain(uint32_t code);
+/* Appends a valid code point to the *used bytes of NUL-terminated text in `size`; UTF8_REPLACEMENT, if it is not plain. False: there is no
+ * room for it, and nothing is written. */
+bool utf8_append(char *to, size_t size, size_t *used, uint32_t code);
+/* Appends `nr` untrusted bytes so, as far as there is room. */
+void utf8_append_text(char *to, size_t size, const char *bytes, size_t nr);

@@ -17,8 +17,13 @@ struct code_function {
 	uint64_t vaddr;
 	bool is_sized; /* the end is the function's own; else `size` is only an upper bound */
 	bool is_start; /* a program's entry point: it has no caller */
+	/* Compiled by Graal's native-image: no callee keeps a register, and control also enters where an exception is handled. Sized. */
+	bool is_managed;
 	bool (*is_other)(void *arg, uint64_t vaddr); /* does another function begin there? For functions without a size */
 	bool (*keeps_sp)(void *arg, uint64_t vaddr); /* does the function called there drop none of its arguments, for sure? */
+	bool (*never_returns)(void *arg, uint64_t vaddr); /* is that known of the function called there? */
+	bool (*is_clone)(void *arg, uint64_t vaddr);	  /* does the function called there start threads? */
+	bool (*is_code)(void *arg, uint64_t vaddr);	  /* can a function begin there? */
 	void *arg;
 };
 
@@ -29,8 +34,11 @@ enum code_verdict {
 	CODE_RETURNS,
 };
 
+#define CODE_FRAMES_MAX_STEPS (12u << 20) /* of a file, in instructions: a quarter of a second */
+#define CODE_MANAGED_ALIGN    16	   /* of managed functions */
+
 struct code_frames;
-struct code_frames *code_frames_new(void); /* NULL: no memory */
+struct code_frames *code_frames_new(uint64_t max_steps); /* the work that it may do. NULL: no memory */
 void code_frames_free(struct code_frames *frames); /* takes NULL */
 static inline void code_frames_freep(struct code_frames **frames)
 {
@@ -38,6 +46,16 @@ static inline void code_frames_freep(struct code_frames **frames)
 }
 /* Reads a function and forgets the one before; borrows its bytes until the next call. -ENOMEM or enum code_verdict. */
 MUST_CHECK int code_frames_read(struct code_frames *frames, const struct code_function *function);
+/* If it calls what starts threads: the addresses of code that it computes, among them where the threads start. Borrowed likewise. */
+const uint64_t *code_frames_thread_starts(const struct code_frames *frames, size_t *ret_nr);
+/* Does no path leave the function? For never_returns, after CODE_MAY_BE. */
+bool code_frames_never_returns(const struct code_frames *frames);
+/* Does the code at a function's start make a thread (clone), and what it does there? For is_clone. */
+bool code_frames_is_clone(const uint8_t *code, size_t size);
+/* How long the function is: less than was stated if the code shows that another managed function follows. */
+size_t code_frames_size(const struct code_frames *frames);
+/* Does it begin as managed functions with a frame do? */
+bool code_frames_is_begin(const uint8_t *code, size_t size);
 /* Adds the caller's work, in instructions that could have been followed in that time. */
 void code_frames_add_work(struct code_frames *frames, uint64_t nr_steps);
 bool code_frames_is_spent(const struct code_frames *frames); /* no work is left: every function read from now on contradicts */

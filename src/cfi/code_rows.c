@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cfi/code_frames.h"
+#include "cfi/code_window.h"
+#include "cfi/native_image.h"
 #include "elf/dynamic_section.h"
 
 #define MAX_SYMBOL_BYTES   ((size_t)64 << 20)
@@ -16,6 +18,7 @@
 #define PEEK_STEPS	   64
 #define PEEK_BYTES	   512
 #define NR_KNOWN_CALLS	   1024 /* a power of two */
+#define MAX_ENDLESS	   32
 #define START_BYTES	   48
 #define MAX_UNSIZED_BYTES  (32u << 10)
 #define WINDOW_BYTES	   (256u << 10)
@@ -28,11 +31,12 @@ struct function {
 	uint8_t progress; /* MAY_BE: read, but not proved */
 	bool is_called;	  /* something proved leads here, or may: it is exported */
 	bool is_start;
+	bool starts_thread; /* its address is passed to what starts threads */
 };
 
 struct known_call {
 	uint64_t vaddr;
-	bool keeps_sp;
+	bool keeps_sp, is_clone;
 };
 
 struct walk {
@@ -43,10 +47,11 @@ struct walk {
 	uint32_t *slots;	 /* by a hash of the address: number + 1; 0: empty */
 	uint32_t *queue;	 /* numbers that were added or proved since */
 	uint32_t nr_functions, max_functions, nr_queue;
-	uint8_t *window;	 /* the code that was read last */
-	uint64_t window_vaddr, window_size;
+	struct code_window window;
 	struct code_frames *frames;
 	struct known_call known_calls[NR_KNOWN_CALLS]; /* by the address */
+	uint64_t endless[MAX_ENDLESS];			/* functions that never return, as far as it matters */
+	size_t nr_endless;
 };
 
 static void walk_done(struct walk *walk)
@@ -54,7 +59,7 @@ static void walk_done(struct walk *walk)
 	free(walk->functions);
 	free(walk->slots);
 	free(walk->queue);
-	free(walk->window);
+	code_window_done(&walk->window);
 	code_frames_free(walk->frames);
 }
 
@@ -123,20 +128,28 @@ static int append(struct walk *walk, const struct function *function)
 	return 0;
 }
 
+/* *ret_bytes is owned by the caller; *ret_size: 0 where there is no such section, or it cannot be read. 0 or -ENOMEM. */
+static int read_section(const struct walk *walk, const char *name, void **ret_bytes, size_t *ret_size)
+{
+	const struct elf_section *section = elf_file_find_section(walk->elf, name);
+	int err = 0;
+
+	*ret_size = 0;
+	if (section && section->type != SHT_NOBITS)
+		err = elf_file_read_section(walk->elf, section, MAX_SYMBOL_BYTES, NULL, ret_bytes, ret_size);
+	if (err)
+		*ret_size = 0;
+	return err == -ENOMEM ? err : 0;
+}
+
 /* Adds the functions of a symbol table that are in gaps. */
 static int append_symbols(struct walk *walk, const char *table)
 {
-	const struct elf_section *section = elf_file_find_section(walk->elf, table);
 	bool is_dynamic = !strcmp(table, ".dynsym");
 	CLEANUP(freep) void *bytes = NULL;
 	size_t size;
-	int err;
+	int err = read_section(walk, table, &bytes, &size);
 
-	if (!section || section->type == SHT_NOBITS)
-		return 0;
-	err = elf_file_read_section(walk->elf, section, MAX_SYMBOL_BYTES, NULL, &bytes, &size);
-	if (err)
-		return err == -ENOMEM ? err : 0;
 	for (size_t at = 0; !err && size - at >= sizeof(Elf64_Sym) && walk->nr_functions < MAX_FUNCTIONS; at += sizeof(Elf64_Sym)) {
 		Elf64_Sym symbol;
 
@@ -147,6 +160,26 @@ static int append_symbols(struct walk *walk, const char *table)
 		err = append(walk, &(struct function){ .vaddr = symbol.st_value,
 						       .size = (uint32_t)symbol.st_size,
 						       .is_called = is_dynamic && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL });
+	}
+	return err;
+}
+
+/* Adds what a native image's own table of the C functions that it calls leads to, if it is linked to a fixed address. */
+static int append_pointers(struct walk *walk)
+{
+	CLEANUP(freep) void *bytes = NULL;
+	size_t size;
+	int err;
+
+	if (!native_image_is(walk->elf) || elf_file_type(walk->elf) != ET_EXEC)
+		return 0;
+	err = read_section(walk, ".data", &bytes, &size);
+	for (size_t at = 0; !err && size - at >= sizeof(uint64_t) && walk->nr_functions < MAX_FUNCTIONS; at += sizeof(uint64_t)) {
+		uint64_t vaddr;
+
+		memcpy(&vaddr, (const uint8_t *)bytes + at, sizeof(vaddr));
+		if (gap_of(walk, vaddr))
+			err = append(walk, &(struct function){ .vaddr = vaddr });
 	}
 	return err;
 }
@@ -193,8 +226,7 @@ static int index_functions(struct walk *walk)
 	walk->max_functions = max;
 	walk->slots = calloc((size_t)max * 2, sizeof(*walk->slots));
 	walk->queue = malloc((size_t)max * 2 * sizeof(*walk->queue)); /* each is added at most twice */
-	walk->window = malloc(WINDOW_BYTES);
-	if (!walk->slots || !walk->queue || !walk->window)
+	if (!walk->slots || !walk->queue)
 		return -ENOMEM;
 	code_frames_add_work(walk->frames, walk->nr_functions); /* includes the sort */
 	for (uint32_t i = 0; i < walk->nr_functions && !code_frames_is_spent(walk->frames); i++) {
@@ -207,29 +239,9 @@ static int index_functions(struct walk *walk)
 /* The code at an address, *size bytes or as many as there are. NULL: cannot be read. */
 static const uint8_t *code_at(struct walk *walk, uint64_t vaddr, uint64_t *size)
 {
-	uint64_t in_window = vaddr - walk->window_vaddr;
-
-	if (in_window < walk->window_size && *size <= walk->window_size - in_window) /* vaddr may be near 2^64 */
-		return walk->window + in_window;
-	for (uint32_t i = 0; i < elf_file_nr_segments(walk->elf); i++) {
-		const struct elf_segment *segment = elf_file_segment(walk->elf, i);
-		uint64_t off = vaddr - segment->vaddr, start, wanted;
-
-		if (vaddr < segment->vaddr || off >= segment->file_size)
-			continue;
-		if (*size > segment->file_size - off)
-			*size = segment->file_size - off;
-		start = *size > WINDOW_BYTES / 2 ? off : off & ~(uint64_t)(WINDOW_BYTES / 2 - 1); /* the next read is often just before */
-		wanted = segment->file_size - start < WINDOW_BYTES ? segment->file_size - start : WINDOW_BYTES;
-		walk->window_size = 0;
+	if (!code_window_has(&walk->window, vaddr, *size))
 		code_frames_add_work(walk->frames, READ_STEPS);
-		if (*size > wanted || elf_file_read_at(walk->elf, segment->file_off + start, walk->window, wanted))
-			return NULL;
-		walk->window_vaddr = segment->vaddr + start;
-		walk->window_size = wanted;
-		return walk->window + (off - start);
-	}
-	return NULL;
+	return code_window_at(&walk->window, vaddr, size);
 }
 
 /* Reads a few bytes of code elsewhere, while the window is in use. Returns their number. */
@@ -250,16 +262,45 @@ static uint64_t peek(struct walk *walk, uint64_t vaddr, uint8_t *to, uint64_t si
 	return 0;
 }
 
-static bool keeps_sp(void *arg, uint64_t vaddr)
+static const struct known_call *known_call(struct walk *walk, uint64_t vaddr)
 {
-	struct walk *walk = arg;
 	struct known_call *known = &walk->known_calls[(vaddr ^ vaddr >> 10) & (NR_KNOWN_CALLS - 1)];
 	uint8_t code[PEEK_BYTES];
+	uint64_t size;
 
-	if (known->vaddr != vaddr)
+	if (known->vaddr != vaddr) {
+		size = peek(walk, vaddr, code, sizeof(code));
 		*known = (struct known_call){ .vaddr = vaddr,
-					      .keeps_sp = code_frames_is_plain(walk->frames, code, peek(walk, vaddr, code, sizeof(code))) };
-	return known->keeps_sp;
+					      .keeps_sp = code_frames_is_plain(walk->frames, code, size),
+					      .is_clone = code_frames_is_clone(code, size) };
+	}
+	return known;
+}
+
+static bool keeps_sp(void *arg, uint64_t vaddr)
+{
+	return known_call(arg, vaddr)->keeps_sp;
+}
+
+static bool is_clone(void *arg, uint64_t vaddr)
+{
+	return known_call(arg, vaddr)->is_clone;
+}
+
+static bool never_returns(void *arg, uint64_t vaddr)
+{
+	const struct walk *walk = arg;
+
+	for (size_t i = 0; i < walk->nr_endless; i++) {
+		if (walk->endless[i] == vaddr)
+			return true;
+	}
+	return false;
+}
+
+static bool is_code(void *arg, uint64_t vaddr)
+{
+	return gap_of(arg, vaddr);
 }
 
 /* Is the entry point a program's start? Every ELF file may have one; a library's may be a function that others call. It is a start in a
@@ -285,13 +326,16 @@ static int find_functions(struct walk *walk)
 		err = append_symbols(walk, ".dynsym");
 	if (!err)
 		err = append_symbols(walk, ".symtab");
+	if (!err)
+		err = append_pointers(walk);
 	if (err || !walk->nr_functions)
 		return err;
 	sort_functions(walk);
 	return index_functions(walk);
 }
 
-static int read_function(struct walk *walk, struct function *function, cfi_row_fn row, void *arg, struct cfi_stats *stats)
+/* Reads code; its end is not known if `size` is 0. *ret_size: how much could be its own. -ENOMEM or enum code_verdict. */
+static int read_code(struct walk *walk, const struct function *function, uint64_t *ret_size)
 {
 	const struct code_gap *gap = gap_of(walk, function->vaddr);
 	uint64_t left = gap ? gap->end_vaddr - function->vaddr : MAX_UNSIZED_BYTES,
@@ -301,34 +345,76 @@ static int read_function(struct walk *walk, struct function *function, cfi_row_f
 				      .is_start = function->is_start,
 				      .is_other = is_function,
 				      .keeps_sp = keeps_sp,
+				      .never_returns = never_returns,
+				      .is_clone = is_clone,
+				      .is_code = is_code,
 				      .arg = walk };
-	const uint64_t *targets;
-	size_t nr_targets;
-	uint64_t nr_rows;
-	int verdict, err;
 
-	function->progress = SETTLED;
 	size = size < left ? size : left;
 	code.code = code_at(walk, code.vaddr, &size);
-	code.size = size;
-	if (!code.code)
-		return 0;
-	verdict = code_frames_read(walk->frames, &code);
+	code.size = *ret_size = size;
+	return code.code ? code_frames_read(walk->frames, &code) : CODE_CONTRADICTS;
+}
+
+/* A thread's first function ends in a call of one that ends the thread. Learns which of those that were called just now never return. */
+static int learn_endless(struct walk *walk)
+{
+	size_t nr;
+	const uint64_t *targets = code_frames_targets(walk->frames, &nr);
+	uint64_t callees[MAX_ENDLESS], size;
+	int verdict = 0;
+
+	nr = nr < MAX_ENDLESS ? nr : MAX_ENDLESS;
+	memcpy(callees, targets, nr * sizeof(*callees));
+	for (size_t i = 0; verdict >= 0 && i < nr && walk->nr_endless < MAX_ENDLESS; i++) {
+		verdict = read_code(walk, &(struct function){ .vaddr = callees[i] }, &size);
+		if (verdict == CODE_MAY_BE && code_frames_never_returns(walk->frames) && !never_returns(walk, callees[i]))
+			walk->endless[walk->nr_endless++] = callees[i];
+	}
+	return verdict < 0 ? verdict : 0;
+}
+
+/* Where the function that was just read leads. */
+static void take_targets(struct walk *walk, bool is_start)
+{
+	size_t nr;
+	const uint64_t *targets = code_frames_targets(walk->frames, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (gap_of(walk, targets[i]) || is_start) /* what the start calls may have rows, while what that calls has none */
+			add_called(walk, targets[i]);
+	}
+	targets = code_frames_thread_starts(walk->frames, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t *slot;
+
+		add_called(walk, targets[i]);
+		slot = slot_of(walk, targets[i]);
+		if (*slot)
+			walk->functions[*slot - 1].starts_thread = true;
+	}
+}
+
+static int read_function(struct walk *walk, struct function *function, cfi_row_fn row, void *arg, struct cfi_stats *stats)
+{
+	uint64_t nr_rows = stats->nr_rows, size;
+	int verdict = read_code(walk, function, &size), err = 0;
+
+	function->progress = SETTLED;
+	if (verdict == CODE_CONTRADICTS && function->starts_thread) {
+		err = learn_endless(walk);
+		verdict = err ? err : read_code(walk, function, &size);
+	}
 	if (verdict < 0 || verdict == CODE_CONTRADICTS)
 		return verdict < 0 ? verdict : 0;
 	if (verdict == CODE_MAY_BE && !function->is_called) {
 		function->progress = MAY_BE;
 		return 0;
 	}
-	targets = code_frames_targets(walk->frames, &nr_targets);
-	for (size_t i = 0; i < nr_targets; i++) {
-		if (gap_of(walk, targets[i]) || function->is_start) /* what the start calls may have rows, while what that calls has none */
-			add_called(walk, targets[i]);
-	}
-	if (!gap)
+	take_targets(walk, function->is_start);
+	if (!gap_of(walk, function->vaddr))
 		return 0;
 	stats->nr_fdes++;
-	nr_rows = stats->nr_rows;
 	err = code_frames_rows(walk->frames, false, row, arg, stats);
 	code_frames_add_work(walk->frames, (stats->nr_rows - nr_rows) * ROW_STEPS + size / 8);
 	return err;
@@ -337,13 +423,15 @@ static int read_function(struct walk *walk, struct function *function, cfi_row_f
 int code_rows_walk(const struct elf_file *elf, const struct code_gap *gaps, size_t nr_gaps, cfi_row_fn row, void *arg,
 		   struct cfi_stats *ret_stats)
 {
-	CLEANUP(walk_done) struct walk walk = { .elf = elf, .gaps = gaps, .nr_gaps = nr_gaps };
+	CLEANUP(walk_done) struct walk walk = {
+		.elf = elf, .gaps = gaps, .nr_gaps = nr_gaps, .window = { .elf = elf, .max_bytes = WINDOW_BYTES }
+	};
 	struct cfi_stats stats = { 0 };
 	int err;
 
 	if (!nr_gaps || elf_file_machine(elf) != EM_X86_64)
 		return 0;
-	walk.frames = code_frames_new();
+	walk.frames = code_frames_new(CODE_FRAMES_MAX_STEPS);
 	err = walk.frames ? find_functions(&walk) : -ENOMEM;
 	if (err)
 		return err;

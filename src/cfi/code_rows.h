@@ -4,10 +4,7 @@
  * start, which has no caller. */
 #pragma once
 #include "cfi/cfi.h"
-
-struct code_gap { /* code without rows */
-	uint64_t start_vaddr, end_vaddr;
-};
+#include "cfi/code_window.h"
 
 /* The gaps are sorted. Like cfi_walk; functions may overlap, and may have rows for only a part of their code. Work is limited: functions
  * beyond the limit get no rows. 0; -ENOMEM, or the error of `row`. */

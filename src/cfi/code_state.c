@@ -35,7 +35,7 @@ static bool is_on_stack(struct code_value value)
 bool code_state_is_at_begin(const struct code_state *state)
 {
 	return !state->is_outermost && is_equal(state->regs[X86_CODE_SP], (struct code_value){ CODE_CFA, -8 }) &&
-	       state->regs[X86_CODE_BP].kind == CODE_BP && state->regs[X86_CODE_BX].kind == CODE_BX;
+	       (state->is_managed || (state->regs[X86_CODE_BP].kind == CODE_BP && state->regs[X86_CODE_BX].kind == CODE_BX));
 }
 
 static void drop_slot(struct code_state *state, size_t i)
@@ -79,6 +79,10 @@ void code_state_call(struct code_state *state, bool is_known)
 
 	for (size_t i = 0; i < sizeof(lost); i++)
 		state->regs[lost[i]] = nothing;
+	for (uint8_t reg = 0; state->is_managed && reg < 16; reg++) {
+		if (reg != X86_CODE_SP)
+			state->regs[reg] = nothing;
+	}
 	for (size_t i = 0; i < CODE_NR_SLOTS && state->slots[i].value.kind;) { /* the call may have written there */
 		if (state->slots[i].at.kind == sp.kind && state->slots[i].at.off < sp.off)
 			drop_slot(state, i);
@@ -138,6 +142,8 @@ static void set_reg(struct step *s, uint8_t reg, struct code_value value)
 		}
 		return;
 	}
+	if (s->state->is_managed && value.kind >= CODE_PLACE) /* not needed there */
+		value = nothing;
 	if (is_equal(s->state->regs[reg], value))
 		return;
 	s->state->regs[reg] = value;

@@ -33,6 +33,7 @@ struct code_state {
 	struct code_value regs[16]; /* as instructions number them */
 	struct code_slot slots[CODE_NR_SLOTS];
 	int32_t is_outermost; /* no caller: nothing else is known or needed */
+	int32_t is_managed;   /* calls keep no register; the same in all states of a function */
 };
 
 struct code_state code_state_at_begin(bool is_outermost);
@@ -46,7 +47,7 @@ bool code_state_branch(struct code_state *state, const struct x86_code *code, bo
 bool code_state_resets_sp(const struct x86_code *code);
 /* Leaves in `state` what both have in common. False: they contradict each other. */
 MUST_CHECK bool code_state_meet(struct code_state *state, const struct code_state *other);
-/* Is the return address where it was at the start, with the caller's rbp and rbx? */
+/* Is the return address where it was at the start, with the caller's rbp and rbx? Managed code need not keep those. */
 bool code_state_is_at_begin(const struct code_state *state);
 /* Is the target of a jump or call through a register known? */
 bool code_state_code(const struct code_state *state, const struct x86_code *code, int64_t *ret_off);

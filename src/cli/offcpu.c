@@ -78,6 +78,7 @@ static const struct option_spec options[] = {
 	  FIELD(histograms),
 	  .help = "also how the durations of the waits are distributed, whole and of each stack" },
 	RECORDING_STACK_OPTIONS(struct offcpu_arguments, recording),
+	RECORDING_PERF_MAP_OPTION(struct offcpu_arguments, recording),
 
 	TARGET_OPTIONS(struct offcpu_arguments, recording.targets),
 	{ .letter = 'u', .name = "user-threads-only", .kind = OPTION_FLAG, FIELD(user_threads_only), .help = "no threads of the kernel" },

@@ -64,6 +64,7 @@ static const struct option_spec options[] = {
 	  .help = "refuse an event that this machine lacks; otherwise cpu-clock takes its place, with a warning" },
 	{ .letter = 'I', .name = "include-idle", .kind = OPTION_FLAG, FIELD(idle), .help = "also CPUs that do nothing" },
 	RECORDING_STACK_OPTIONS(struct profile_arguments, recording),
+	RECORDING_PERF_MAP_OPTION(struct profile_arguments, recording),
 
 	TARGET_OPTIONS(struct profile_arguments, recording.targets),
 	{ .letter = 'C',

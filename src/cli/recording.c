@@ -49,6 +49,8 @@ int recording_check(const struct recording *recording, struct diag *diag)
 
 	if (!err)
 		err = runtimes_option_check(recording->runtimes, diag);
+	if (!err && recording->perf_map && !recording->targets.tgids.nr)
+		err = diag_errno(diag, EINVAL, "--perf-map writes a file for each process: name them with -p PID");
 	if (!err)
 		err = profile_check_outputs(&recording->outputs, format, diag);
 	return err || !recording->events ? err : check_events(recording, diag);
@@ -92,6 +94,7 @@ struct sonde_session_options recording_options(const struct recording *recording
 		.unwind_bytes = recording->unwind_mib << 20,
 		.no_unwind_cache = recording->no_unwind_cache,
 		.runtimes = recording->runtimes,
+		.perf_map = recording->perf_map,
 		.command = recording->command,
 		.command_line = command_line,
 		.delimited = recording->delimited,

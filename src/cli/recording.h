@@ -16,6 +16,7 @@ struct recording {
 	uint64_t stack_storage, unwind_mib;
 	bool no_unwind_cache;
 	const char *runtimes;             /* NULL: all */
+	bool perf_map;
 	bool delimited, annotate, folded, lines, no_lines, offsets, threads;
 	uint64_t source_lines;            /* 0: no source */
 	uint64_t debuginfod_timeout_s;    /* RECORDING_DEFAULT_TIMEOUT: not given */
@@ -85,6 +86,11 @@ struct recording {
 	      .offset = offsetof(type, field.no_unwind_cache), \
 	      .help = "neither read nor write the compiled unwind tables in /var/cache/sonde or ~/.cache/sonde" }, \
 	    OPTION_ROW_RUNTIMES(offsetof(type, field.runtimes), NULL)
+
+#define RECORDING_PERF_MAP_OPTION(type, field) \
+	{ .name = "perf-map", .kind = OPTION_FLAG, .offset = offsetof(type, field.perf_map), \
+	  .help = "with -p: have .NET processes (8 and newer) list their functions in /tmp/perf-PID.map while they are measured, so that " \
+		  "they have names. They are asked by their diagnostics socket, without a restart; the file stays" }
 
 #define RECORDING_OUTPUT_OPTIONS(type, field) \
 	{ .group = "How it is written", \

@@ -12,7 +12,8 @@
 	  .offset = (at), \
 	  .value_name = runtimes_option_name_at, \
 	  .help = "walk the frames of these languages alone, with commas between; none: of no language, the frames of their interpreters " \
-		  "are shown instead. Without it all of them" }
+		  "are shown instead. otel is no language: the traces and spans that OpenTelemetry publishes for threads. Without it all " \
+		  "of them" }
 
 const char *runtimes_option_name_at(uint32_t i);
 /* 0; -EINVAL with a line that has the name that is meant, if one is near. `list` NULL: not given. */

@@ -26,7 +26,7 @@ struct show_arguments {
 
 static const char *table_at(uint32_t i)
 {
-	static const char *const words[] = { "comm", "process", "thread", "cpu", "file", "language", "state", "label" };
+	static const char *const words[] = { "comm", "process", "thread", "cpu", "file", "language", "state", "label", "span", "trace" };
 
 	return i < ARRAY_SIZE(words) ? words[i] : NULL;
 }
@@ -72,7 +72,7 @@ static const struct option_spec options[] = {
 	  FIELD(by),
 	  .value_name = table_at,
 	  .help = "a table by comm (all processes of one name), process, thread, cpu, file, language, state "
-		  "(what was waited for) or label" },
+		  "(what was waited for), label, span (the requests that OpenTelemetry traces, see `sonde profile`) or trace" },
 	{ .name = "annotate",
 	  .metavar = "FUNC",
 	  .kind = OPTION_TEXT,

@@ -28,6 +28,7 @@ static const struct option_spec options[] = {
 	  .max = RECORDING_MAX_FREQ_HZ,
 	  .help = "samples per second and CPU, among whose stacks the time on CPUs is shared; 49" },
 	RECORDING_STACK_OPTIONS(struct wall_arguments, recording),
+	RECORDING_PERF_MAP_OPTION(struct wall_arguments, recording),
 
 	TARGET_OPTIONS(struct wall_arguments, recording.targets),
 

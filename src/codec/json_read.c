@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 struct json_reader json_reader_of(const char *text, size_t size)
@@ -86,14 +87,6 @@ bool json_next_key(struct json_reader *r, struct buffer *ret_key)
 	else
 		r->pos++;
 	return !r->bad;
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* Reads the four digits of \uXXXX; r->pos is behind the u. */

@@ -7,5 +7,7 @@
 
 /* Begins a family. `type`: "counter", "gauge". */
 void metrics_head(struct buffer *buffer, const char *name, const char *type, const char *help);
+/* A label, after `before` ("{" or ","). */
+void metrics_label(struct buffer *buffer, const char *before, const char *label, const char *value);
 /* A family of one number. */
 void metrics_number(struct buffer *buffer, const char *name, const char *type, const char *help, uint64_t number);

@@ -59,8 +59,7 @@ uint64_t map_bytes(int map_fd)
 	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
-		if (!strncmp(line, "memlock:\t", 9) && number_u64(line + 9, UINT64_MAX, &bytes))
-			return 0;
+		number_of_field(line, "memlock", &bytes);
 	}
 	return bytes;
 }

@@ -16,6 +16,7 @@ struct kind {
 	uint32_t bytes;                         /* 0: unknown type */
 	/* Items that follow: offset and size of their count, and the size of one; 0: nothing follows. */
 	uint32_t count_at, count_bytes, item_bytes;
+	uint32_t more_at; /* offset of a uint32_t: bytes behind the items; 0: none */
 	bool is_payload, is_stacks;
 };
 
@@ -29,8 +30,8 @@ static const struct kind kinds[] = {
 	[SONDE_RECORD_DEFERRED] = { FOLLOWED_BY(struct sonde_deferred_record, stack_bytes, 1), .is_stacks = true },
 	[SONDE_RECORD_RUNTIME] = { FOLLOWED_BY(struct sonde_runtime_record, nr_frames, sizeof(struct sonde_runtime_frame)),
 				   .is_payload = true, .is_stacks = true },
-	[SONDE_RECORD_LABELS] = { FOLLOWED_BY(struct sonde_labels_record, nr_labels, sizeof(struct sonde_label)), .is_payload = true,
-				  .is_stacks = true },
+	[SONDE_RECORD_LABELS] = { FOLLOWED_BY(struct sonde_labels_record, nr_labels, sizeof(struct sonde_label)),
+				  .more_at = offsetof(struct sonde_labels_record, context_bytes), .is_payload = true, .is_stacks = true },
 	[SONDE_RECORD_CODE] = { .bytes = sizeof(struct sonde_code_record), .is_stacks = true },
 	[SONDE_RECORD_WAKER] = { .bytes = sizeof(struct sonde_waker_record), .is_payload = true },
 	[SONDE_RECORD_INITIAL_STACK] = { .bytes = sizeof(struct sonde_initial_stack_record) },
@@ -52,10 +53,12 @@ static const struct kind *kind_of(const void *record)
 size_t record_bytes(const void *record)
 {
 	const struct kind *kind = kind_of(record);
-	uint32_t count = 0; /* little-endian, like all our targets */
+	uint32_t count = 0, more = 0; /* little-endian, like all our targets */
 
 	memcpy(&count, (const char *)record + kind->count_at, kind->count_bytes);
-	return kind->bytes + (size_t)count * kind->item_bytes;
+	if (kind->more_at)
+		memcpy(&more, (const char *)record + kind->more_at, sizeof(more));
+	return kind->bytes + (size_t)count * kind->item_bytes + more;
 }
 
 bool record_is_whole(const void *record, size_t size)

@@ -3,10 +3,12 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/constant_pages.h"
 #include "base/hold_signals.h"
 #include "collect/share_maps.h"
 #include "runtimes.skel.h"
@@ -14,7 +16,8 @@
 struct users { /* a trigger's programs, which tail-call the runtimes' programs */
 	const struct bpf_object *object;
 	struct trigger trigger;
-	struct bpf_object *programs[SONDE_RUNTIME_COUNT];
+	int program_fds[SONDE_RUNTIME_COUNT]; /* -1: not loaded */
+	struct bpf_object *loading; /* of the runtime that is being loaded; else NULL */
 };
 
 struct runtime_programs {
@@ -22,8 +25,7 @@ struct runtime_programs {
 	struct users *users;
 	uint32_t nr_users;
 	struct {
-		bool is_loaded;
-		int processes_fd; /* of the first trigger's program; the others share it */
+		int processes_fd; /* all triggers' programs share it; -1: not loaded */
 		int err;          /* why loading failed */
 	} kinds[SONDE_RUNTIME_COUNT];
 };
@@ -41,18 +43,25 @@ struct runtime_programs *runtime_programs_new(const struct sonde_config *config)
 {
 	struct runtime_programs *programs = calloc(1, sizeof(*programs));
 
-	if (programs)
-		programs->config = *config;
+	if (!programs)
+		return NULL;
+	programs->config = *config;
+	for (int kind = 0; kind < SONDE_RUNTIME_COUNT; kind++)
+		programs->kinds[kind].processes_fd = -1;
 	return programs;
+}
+
+static void let_go(int *fd)
+{
+	closep(fd);
+	*fd = -1;
 }
 
 static void unload(struct runtime_programs *programs, enum sonde_runtime kind)
 {
-	for (uint32_t i = 0; i < programs->nr_users; i++) {
-		bpf_object__close(programs->users[i].programs[kind]);
-		programs->users[i].programs[kind] = NULL;
-	}
-	programs->kinds[kind].is_loaded = false;
+	for (uint32_t i = 0; i < programs->nr_users; i++)
+		let_go(&programs->users[i].program_fds[kind]);
+	let_go(&programs->kinds[kind].processes_fd);
 }
 
 void runtime_programs_free(struct runtime_programs *programs)
@@ -65,10 +74,13 @@ void runtime_programs_free(struct runtime_programs *programs)
 	free(programs);
 }
 
-static int set_entry(const struct users *users, uint32_t entry, const struct bpf_program *program)
+static bool is_loaded(const struct runtime_programs *programs, enum sonde_runtime kind)
 {
-	int fd = bpf_program__fd(program);
+	return programs->kinds[kind].processes_fd >= 0;
+}
 
+static int set_entry(const struct users *users, uint32_t entry, int fd)
+{
 	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(users->object, "sonde_rt_progs"), &entry, &fd, BPF_ANY);
 }
 
@@ -82,7 +94,9 @@ int runtime_programs_add(struct runtime_programs *programs, const struct bpf_obj
 	programs->users = users;
 	users += programs->nr_users++;
 	*users = (struct users){ .object = object, .trigger = *trigger };
-	return set_entry(users, SONDE_RUNTIME_NONE, last);
+	for (int kind = 0; kind < SONDE_RUNTIME_COUNT; kind++)
+		users->program_fds[kind] = -1;
+	return set_entry(users, SONDE_RUNTIME_NONE, bpf_program__fd(last));
 }
 
 static int set_knobs(const struct runtime_programs *programs, struct bpf_object *object)
@@ -117,12 +131,10 @@ static int share_processes(const struct runtime_programs *programs, const struct
 }
 
 /* The object has one program. */
-static struct bpf_object *open_object(enum sonde_runtime kind)
+static struct bpf_object *open_object(enum sonde_runtime kind, const void *bytes, size_t size)
 {
 	char name[16];
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name);
-	size_t size = 0;
-	const void *bytes = objects[kind].bytes(&size);
 
 	snprintf(name, sizeof(name), "sonde_%.2s", objects[kind].name); /* the .rodata map's name begins with it */
 	return bpf_object__open_mem(bytes, size, &options);
@@ -131,7 +143,9 @@ static struct bpf_object *open_object(enum sonde_runtime kind)
 static int load_for(const struct runtime_programs *programs, struct users *users, enum sonde_runtime kind)
 {
 	HOLD_SIGNALS();
-	struct bpf_object *object = open_object(kind);
+	size_t size = 0;
+	const void *bytes = objects[kind].bytes(&size);
+	struct bpf_object *object = open_object(kind, bytes, size);
 	struct bpf_program *program;
 	int err;
 
@@ -141,26 +155,45 @@ static int load_for(const struct runtime_programs *programs, struct users *users
 	err = trigger_set_program(&users->trigger, program, NULL) ?: set_knobs(programs, object) ?:
 		share_maps(object, users->object, SHARE_TRIGGER) ?: share_processes(programs, users, kind, object) ?:
 		bpf_object__load(object);
+	constant_pages_drop(bytes, size);
 	if (err)
 		bpf_object__close(object);
 	else
-		users->programs[kind] = object;
+		users->loading = object;
 	return err;
 }
 
-/* Loads the program for all triggers. None tail-calls it before all have it. */
+static int keep_fd(int fd, int *ret_kept)
+{
+	*ret_kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return *ret_kept < 0 ? -errno : 0;
+}
+
+/* Of a trigger's object, which has one program. */
+static int keep(struct runtime_programs *programs, struct users *users, enum sonde_runtime kind)
+{
+	const struct bpf_object *object = users->loading;
+	int err = keep_fd(bpf_program__fd(bpf_object__next_program(object, NULL)), &users->program_fds[kind]);
+
+	if (!err && !is_loaded(programs, kind))
+		err = keep_fd(bpf_map__fd(processes_of(object, kind)), &programs->kinds[kind].processes_fd);
+	return err;
+}
+
+/* Loads the program for all triggers. None tail-calls it before all have it. Only descriptors are kept: libbpf's objects take half a
+ * megabyte each. */
 static int load(struct runtime_programs *programs, enum sonde_runtime kind)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < programs->nr_users; i++) {
-		err = load_for(programs, &programs->users[i], kind);
-		if (!err && !i)
-			programs->kinds[kind].processes_fd = bpf_map__fd(processes_of(programs->users[i].programs[kind], kind));
+		struct users *users = &programs->users[i];
+
+		err = load_for(programs, users, kind) ?: keep(programs, users, kind);
+		bpf_object__close(MOVE(users->loading));
 	}
 	for (uint32_t i = 0; !err && i < programs->nr_users; i++)
-		err = set_entry(&programs->users[i], kind,
-				bpf_object__next_program(programs->users[i].programs[kind], NULL));
+		err = set_entry(&programs->users[i], kind, programs->users[i].program_fds[kind]);
 	if (err)
 		unload(programs, kind);
 	return err;
@@ -168,10 +201,8 @@ static int load(struct runtime_programs *programs, enum sonde_runtime kind)
 
 void runtime_programs_load(struct runtime_programs *programs, enum sonde_runtime kind)
 {
-	if (!programs->nr_users || !objects[kind].bytes || programs->kinds[kind].is_loaded || programs->kinds[kind].err)
-		return;
-	programs->kinds[kind].err = load(programs, kind);
-	programs->kinds[kind].is_loaded = !programs->kinds[kind].err;
+	if (programs->nr_users && objects[kind].bytes && !is_loaded(programs, kind) && !programs->kinds[kind].err)
+		programs->kinds[kind].err = load(programs, kind);
 }
 
 int runtime_programs_set(struct runtime_programs *programs, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag)
@@ -180,7 +211,7 @@ int runtime_programs_set(struct runtime_programs *programs, enum sonde_runtime k
 		return diag_errno(diag, EOPNOTSUPP, "there is no program for it");
 	if (!programs->nr_users)
 		return 0;
-	if (!programs->kinds[kind].is_loaded && !programs->kinds[kind].err)
+	if (!is_loaded(programs, kind) && !programs->kinds[kind].err)
 		return -EAGAIN;
 	if (programs->kinds[kind].err)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the program for %s (%s)", objects[kind].name,
@@ -190,11 +221,11 @@ int runtime_programs_set(struct runtime_programs *programs, enum sonde_runtime k
 
 int runtime_programs_fd(const struct runtime_programs *programs, enum sonde_runtime kind)
 {
-	return programs->kinds[kind].is_loaded ? programs->kinds[kind].processes_fd : -1;
+	return programs->kinds[kind].processes_fd;
 }
 
 void runtime_programs_unset(struct runtime_programs *programs, enum sonde_runtime kind, uint32_t tgid)
 {
-	if (programs->kinds[kind].is_loaded)
+	if (is_loaded(programs, kind))
 		bpf_map_delete_elem(programs->kinds[kind].processes_fd, &tgid);
 }

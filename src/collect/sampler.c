@@ -14,6 +14,7 @@
 #include "abi/runq.h"
 #include "abi/wait.h"
 #include "base/clock.h"
+#include "base/constant_pages.h"
 #include "base/cpus.h"
 #include "base/hold_signals.h"
 #include "collect/load_failure.h"
@@ -27,6 +28,8 @@
 
 #define RING_BYTES_PER_CPU (1u << 20) /* holds the deferred stacks of a tenth of a second, while a large file's table is built */
 #define RING_BYTES_MIN (4u << 20)
+#define RING_BYTES_PER_TICK (16u << 10)     /* most deferred stacks are shorter: a second of each CPU's ticks */
+#define RING_BYTES_MIN_SLOW  (1u << 20)
 #define RING_BYTES_MAX (64u << 20)
 
 struct sampler {
@@ -43,11 +46,14 @@ struct sampler {
 	uint64_t max_payloads, nr_payloads; /* room in the kernel's table of payloads sent; those received since it was cleared */
 };
 
-static uint32_t ring_bytes(uint32_t nr_cpus)
+/* The ring's pages are mapped twice (libbpf), and count as ours twice. So where nothing but ticks comes, at a low rate, it is smaller. */
+static uint32_t ring_bytes(const struct sampler_options *options, uint32_t nr_cpus)
 {
-	uint32_t bytes = RING_BYTES_MIN;
+	uint64_t per_second = options->freq_hz * RING_BYTES_PER_TICK;
+	bool is_slow = !options->no_ticks && !options->config.more_levels && per_second && per_second < RING_BYTES_PER_CPU;
+	uint32_t bytes = is_slow ? RING_BYTES_MIN_SLOW : RING_BYTES_MIN, per_cpu = is_slow ? (uint32_t)per_second : RING_BYTES_PER_CPU;
 
-	while (bytes < nr_cpus * RING_BYTES_PER_CPU && bytes < RING_BYTES_MAX)
+	while (bytes < nr_cpus * per_cpu && bytes < RING_BYTES_MAX)
 		bytes *= 2;
 	return bytes;
 }
@@ -77,7 +83,7 @@ static int preallocate(struct profile_bpf *skeleton)
 
 static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options *options, uint32_t nr_possible_cpus)
 {
-	uint32_t bytes = ring_bytes(nr_possible_cpus);
+	uint32_t bytes = ring_bytes(options, nr_possible_cpus);
 
 	memcpy((void *)&skeleton->rodata->cfg, &options->config, sizeof(options->config));
 	if (getrandom((void *)&skeleton->rodata->cfg.hash_seed, sizeof(skeleton->rodata->cfg.hash_seed), 0) !=
@@ -132,6 +138,8 @@ static struct bpf_program *tick_program(const struct sampler *sampler)
 static int load_programs(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
 {
 	bool can_make_maps = load_can_make_maps();
+	size_t size = 0;
+	const void *bytes = profile_bpf__elf_bytes(&size);
 	int err;
 
 	sampler->skeleton = profile_bpf__open();
@@ -144,6 +152,7 @@ static int load_programs(struct sampler *sampler, const struct sampler_options *
 	bpf_program__set_autoload(sampler->skeleton->progs.sonde_retry, !options->no_ticks && sampler->retries);
 	bpf_map__set_autocreate(sampler->skeleton->maps.sonde_retries, sampler->retries);
 	err = profile_bpf__load(sampler->skeleton);
+	constant_pages_drop(bytes, size);
 	return err ? load_failed(err, can_make_maps, "5.10", diag) : 0;
 }
 

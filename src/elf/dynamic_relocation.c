@@ -13,8 +13,9 @@ struct search {
 	const struct elf_file *elf;
 	const struct dynamic_section *section;
 	uint32_t *budget;
-	uint64_t slot; /* wanted, unless there is a name */
-	const char *name;
+	uint64_t slot; /* wanted, unless there are types */
+	const char *name; /* NULL: no symbol */
+	const int64_t *addend; /* NULL: any */
 	const uint32_t *types;
 	uint32_t nr_types;
 };
@@ -34,10 +35,12 @@ static int is_wanted(const struct search *search, const Elf64_Rela *relocation)
 	uint64_t symbol_number = ELF64_R_SYM(relocation->r_info);
 	Elf64_Sym symbol;
 
-	if (!search->name)
+	if (!search->nr_types)
 		return relocation->r_offset == search->slot;
-	if (!symbol_number || !is_type(search, (uint32_t)ELF64_R_TYPE(relocation->r_info)))
+	if (!symbol_number != !search->name || !is_type(search, (uint32_t)ELF64_R_TYPE(relocation->r_info)))
 		return 0;
+	if (!search->name)
+		return !search->addend || relocation->r_addend == *search->addend;
 	if (dynamic_section_symbol(search->elf, search->section, symbol_number, &symbol))
 		return -EBADMSG;
 	return dynamic_section_is_name(search->elf, search->section, symbol.st_name, search->name);
@@ -112,6 +115,16 @@ int dynamic_relocation_find_symbol(const struct elf_file *elf, const struct dyna
 {
 	const struct search search = {
 		.elf = elf, .section = section, .name = name, .types = types, .nr_types = nr_types, .budget = budget
+	};
+
+	return find(&search, ret_relocation);
+}
+
+int dynamic_relocation_find_bare(const struct elf_file *elf, const struct dynamic_section *section, uint32_t type, const int64_t *addend,
+				 uint32_t *budget, struct dynamic_relocation *ret_relocation)
+{
+	const struct search search = {
+		.elf = elf, .section = section, .addend = addend, .types = &type, .nr_types = 1, .budget = budget
 	};
 
 	return find(&search, ret_relocation);

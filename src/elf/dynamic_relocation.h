@@ -23,3 +23,6 @@ MUST_CHECK int dynamic_relocation_find(const struct elf_file *elf, const struct 
 MUST_CHECK int dynamic_relocation_find_symbol(const struct elf_file *elf, const struct dynamic_section *section, const char *name,
 					      const uint32_t *types, uint32_t nr_types, uint32_t *budget,
 					      struct dynamic_relocation *ret_relocation);
+/* Finds the first relocation of that type against no symbol; with an `addend`, only against this one. Same results. */
+MUST_CHECK int dynamic_relocation_find_bare(const struct elf_file *elf, const struct dynamic_section *section, uint32_t type,
+					    const int64_t *addend, uint32_t *budget, struct dynamic_relocation *ret_relocation);

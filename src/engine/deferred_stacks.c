@@ -2,6 +2,9 @@
 #include "engine/deferred_stacks.h"
 
 #include <errno.h>
+#include <string.h>
+
+#include "process/context_keys.h"
 
 #define MAX_NEEDED_TABLES 32 /* that one stack may need, one after the other */
 
@@ -11,6 +14,7 @@ struct deferred_stacks {
 	struct deferred_walk *walk;
 	struct auditor *auditor;
 	struct initial_stacks *initial_stacks;
+	struct context_keys *context_keys;
 };
 
 struct code_source {
@@ -122,6 +126,19 @@ static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generatio
 	return runtime_loader_describe(tracker_runtimes(stacks->tracker), tgid, generation, frame, copy, is_again, ret_function);
 }
 
+static uint32_t context_key(void *arg, uint32_t tgid, uint32_t generation, uint8_t number, char *key)
+{
+	const struct deferred_stacks *stacks = arg;
+	/* the records were read before the side-band: what began to run since is known */
+	bool is_current = process_table_is_current(tracker_processes(stacks->tracker), tgid, generation);
+	const struct context_key *found = context_keys_find(stacks->context_keys, tgid, generation, number, is_current);
+
+	_Static_assert(sizeof(found->key) == SONDE_LABEL_KEY_BYTES, "as in a label");
+	if (found)
+		memcpy(key, found->key, sizeof(found->key));
+	return found ? found->bytes : 0;
+}
+
 static void touch(void *arg, uint32_t tgid, uint64_t pc)
 {
 	const struct deferred_stacks *stacks = arg;
@@ -129,7 +146,7 @@ static void touch(void *arg, uint32_t tgid, uint64_t pc)
 	runtime_loader_touch(tracker_runtimes(stacks->tracker), tgid, pc);
 }
 
-struct deferred_stacks *deferred_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor,
+struct deferred_stacks *deferred_stacks_new(struct tracker *tracker, struct sampler *sampler, struct proxy *proxy, struct auditor *auditor,
 					    struct initial_stacks *initial_stacks)
 {
 	struct deferred_stacks *stacks = calloc(1, sizeof(*stacks));
@@ -141,11 +158,11 @@ struct deferred_stacks *deferred_stacks_new(struct tracker *tracker, struct samp
 	stacks->auditor = auditor;
 	stacks->initial_stacks = initial_stacks;
 	stacks->walk = deferred_walk_new(tracker_tables(tracker), sampler_config(sampler)->hash_seed);
-	if (!stacks->walk) {
-		free(stacks);
-		return NULL;
-	}
-	return stacks;
+	stacks->context_keys = context_keys_new(proxy);
+	if (stacks->walk && stacks->context_keys)
+		return stacks;
+	deferred_stacks_free(stacks);
+	return NULL;
 }
 
 void deferred_stacks_free(struct deferred_stacks *stacks)
@@ -153,12 +170,14 @@ void deferred_stacks_free(struct deferred_stacks *stacks)
 	if (!stacks)
 		return;
 	deferred_walk_free(stacks->walk);
+	context_keys_free(stacks->context_keys);
 	free(stacks);
 }
 
 struct stack_walker deferred_stacks_walker(struct deferred_stacks *stacks)
 {
 	return (struct stack_walker){
-		.walk = walk, .check = check, .used = used, .need = need, .describe = describe, .touch = touch, .arg = stacks
+		.walk = walk, .check = check, .used = used, .need = need, .describe = describe,
+		.context_key = context_key, .touch = touch, .arg = stacks
 	};
 }

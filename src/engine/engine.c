@@ -88,7 +88,7 @@ int engine_init(struct engine *engine, const struct engine_options *options, str
 	if (err)
 		return err;
 	engine->initial_stacks = options->initial_stacks ? initial_stacks_new(engine->proxy) : NULL;
-	engine->deferred = deferred_stacks_new(engine->tracker, engine->sampler, engine->auditor, engine->initial_stacks);
+	engine->deferred = deferred_stacks_new(engine->tracker, engine->sampler, engine->proxy, engine->auditor, engine->initial_stacks);
 	return engine->deferred && (engine->initial_stacks || !options->initial_stacks) ? 0 : -ENOMEM;
 }
 

@@ -64,16 +64,6 @@ int measurement_profile(struct measurement *measurement, struct window *window, 
 	return err;
 }
 
-/* With the labels of its process. */
-static int add_labels(const struct sample *from, struct profile *profile, struct profile_sample *sample)
-{
-	if (from->key.labels)
-		return sample_labels_add(profile, from->key.labels, sample);
-	if (from->key.ids.tgid)
-		profile_account(profile)->labels_missed += from->count;
-	return 0;
-}
-
 static int add_sample(const struct window *window, const struct sample *from, struct stack_builder *builder, struct profile *profile)
 {
 	struct profile_sample sample = {
@@ -87,7 +77,7 @@ static int add_sample(const struct window *window, const struct sample *from, st
 	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_builder_sample(builder, &from->key.ids, from->count, &sample);
 
 	if (!err && window->has_process_labels)
-		err = add_labels(from, profile, &sample);
+		err = sample_labels_add_known(profile, from->key.labels, from->count, &sample);
 	return err ? err : profile_add(profile, &sample);
 }
 

@@ -41,6 +41,7 @@ struct measurement {
 
 struct measurement_type {
 	size_t bytes;          /* of its struct; zeros except for the members above */
+	bool has_labels;       /* of processes, where the session asks for them */
 	bool finds_targets; /* handles the session's target options itself: no filter is made of them. The processes and threads exist */
 
 	/* Checks its options; sets its requirements in `sampling`, which has the common ones. 0, -ENOMEM; -EINVAL: the caller's mistake. */

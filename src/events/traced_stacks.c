@@ -500,6 +500,7 @@ const struct measurement_type traced_stacks_measurement = {
 	.stop = stop,
 	.finish = finish,
 	.profile = measurement_add_samples,
+	.has_labels = true,
 	.nr = measurement_nr_samples,
 	.account = account,
 };

@@ -160,13 +160,14 @@ static int look_at_mappings(void *arg, uint32_t tgid, uint32_t generation, const
 {
 	struct looking *looking = arg;
 	struct process_look *look = looking->look;
+	const struct object_table *objects = process_table_objects(looking->readers->processes);
 	uint32_t runtimes;
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < nr_mappings; i++) {
 		const struct process_mapping *mapping = &mappings[i];
 
-		if (mapping->object == OBJECT_NONE) {
+		if (mapping->object == OBJECT_NONE || object_is_compiled(object_table_at(objects, mapping->object))) {
 			look->nr_made++;
 			look->made_bytes += mapping->end_pc - mapping->start_pc;
 		} else if (!is_known(mappings, i)) {

@@ -26,9 +26,13 @@ static double percent(uint64_t part, uint64_t whole)
 static void runtime_line(struct buffer *buffer, const struct looked_file *file, const struct runtime_image *image)
 {
 	const struct recognised *recognised = image->runtime == SONDE_RUNTIME_NONE ? recognised_find(image->reason) : NULL;
+	const char *called = recognised ? NULL : runtime_of(image->runtime)->called;
 
 	if (recognised) {
 		buffer_printf(buffer, "  %s: its frames are not walked\n", recognised->name);
+	} else if (called) {
+		buffer_printf(buffer, "  %s: %s%s\n", called, image->is_supported ? "samples have its labels" : "not supported: ",
+			      image->reason);
 	} else {
 		buffer_printf(buffer, "  %s %u.%u", runtime_name(image->runtime), image->version[0], image->version[1]);
 		if (image->is_supported)
@@ -152,9 +156,12 @@ static void stack_lines(struct buffer *buffer, const struct process_look *look, 
 		      (double)look->all_ns / 1e9);
 	for (uint32_t i = 0; i < look->nr_marks; i++)
 		buffer_printf(buffer, "  %5.1f %% %s\n", percent(look->marks[i].ns, look->all_ns), look->marks[i].name);
-	for (uint32_t i = 0; i < account->nr_runtimes; i++)
-		buffer_printf(buffer, "  %s %s: walked, %" PRIu64 " frame%s without a name\n", account->runtimes[i].name,
-			      account->runtimes[i].version, account->nr_frames_unnamed, account->nr_frames_unnamed == 1 ? "" : "s");
+	for (uint32_t i = 0; i < account->nr_runtimes; i++) {
+		if (account->runtimes[i].version[0]) /* else it has no frames */
+			buffer_printf(buffer, "  %s %s: walked, %" PRIu64 " frame%s without a name\n", account->runtimes[i].name,
+				      account->runtimes[i].version, account->nr_frames_unnamed,
+				      account->nr_frames_unnamed == 1 ? "" : "s");
+	}
 }
 
 void process_report(struct process_look *look, bool colour, struct buffer *buffer)

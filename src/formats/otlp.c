@@ -35,11 +35,13 @@ FIELD(type_strindex, 1, "typeStrindex");
 FIELD(unit_strindex, 2, "unitStrindex");
 FIELD(stack_index, 1, "stackIndex");
 FIELD(sample_attributes, 2, "attributeIndices");
+FIELD(sample_link, 3, "linkIndex");
 FIELD(values, 4, "values");
 FIELD(timestamps, 5, "timestampsUnixNano");
 /* of older versions */
 FIELD(values_1_9, 2, "values");
 FIELD(sample_attributes_1_9, 3, "attributeIndices");
+FIELD(sample_link_1_9, 4, "linkIndex");
 FIELD(profile_id_1_8, 8, "profileId");
 FIELD(profile_attributes_1_8, 12, "attributeIndices");
 
@@ -108,13 +110,14 @@ static void number_attribute(struct otlp *otlp, uint32_t key, int64_t number, ui
 	otlp_number(&otlp->sink, otlp_attribute(otlp, &attribute));
 }
 
-static void write_labels(struct otlp *otlp, uint32_t number)
+/* Those of the trace and span are the link. */
+static void write_labels(struct otlp *otlp, uint32_t number, bool is_linked)
 {
 	uint32_t nr_labels;
 	const struct profile_label *labels = profile_labels_at(otlp->profile, number, &nr_labels);
 
 	for (uint32_t i = 0; i < nr_labels; i++) {
-		if (otlp_is_of_resource(otlp->profile, &labels[i]))
+		if (otlp_is_of_resource(otlp->profile, &labels[i]) || (is_linked && otlp_is_of_link(otlp->profile, &labels[i])))
 			continue;
 		if (labels[i].is_number)
 			number_attribute(otlp, labels[i].key, labels[i].number, labels[i].unit);
@@ -125,6 +128,7 @@ static void write_labels(struct otlp *otlp, uint32_t number)
 
 static void write_sample(struct otlp *otlp, const struct profile_sample *sample, uint32_t type)
 {
+	uint32_t link = otlp_link(otlp, sample->labels);
 	struct otlp_sink *sink = &otlp->sink;
 
 	otlp_item(sink, samples);
@@ -136,8 +140,9 @@ static void write_sample(struct otlp *otlp, const struct profile_sample *sample,
 		otlp_number(sink, otlp_text_attribute(otlp, otlp_string(otlp, OTLP_STRING_THREAD_NAME), sample->comm));
 	if (sample->cpu != PROFILE_NONE)
 		number_attribute(otlp, otlp_string(otlp, OTLP_STRING_CPU), sample->cpu, PROFILE_EMPTY_STRING);
-	write_labels(otlp, sample->labels);
+	write_labels(otlp, sample->labels, link != 0);
 	otlp_numbers_end(sink);
+	otlp_u32(sink, otlp->version < OTLP_1_10 ? sample_link_1_9 : sample_link, link);
 	otlp_numbers_begin(sink, otlp->version < OTLP_1_10 ? values_1_9 : values);
 	otlp_number_i64(sink, sample->values[type]);
 	otlp_numbers_end(sink);
@@ -168,7 +173,7 @@ static void write_id(struct otlp *otlp)
 	memcpy(id, otlp->profile_id, sizeof(id));
 	for (int i = 0; i < 4; i++)
 		id[12 + i] ^= (uint8_t)(number >> (24 - 8 * i));
-	otlp_id(&otlp->sink, otlp->version < OTLP_1_9 ? profile_id_1_8 : profile_id, id);
+	otlp_id(&otlp->sink, otlp->version < OTLP_1_9 ? profile_id_1_8 : profile_id, id, sizeof(id));
 }
 
 /* Samples of one process with one resource. */
@@ -279,6 +284,7 @@ static void otlp_done(struct otlp *otlp)
 	inlines_done(&otlp->inlines);
 	interned_done(&otlp->attributes);
 	interned_done(&otlp->stacks);
+	interned_done(&otlp->links);
 }
 
 static int write_otlp(const struct profile *profile, bool is_json, enum otlp_version version, const struct export_options *options,
@@ -293,6 +299,7 @@ static int write_otlp(const struct profile *profile, bool is_json, enum otlp_ver
 		.account = BUFFER_INIT(buffer->max),
 		.attributes = INTERNED_INIT(struct otlp_attribute, sizeof(struct otlp_attribute), UINT64_MAX),
 		.stacks = INTERNED_INIT(struct otlp_stack, sizeof(struct otlp_stack), UINT64_MAX),
+		.links = INTERNED_INIT(struct span_ids, sizeof(struct span_ids), UINT64_MAX),
 	};
 	int err = tracks_find(profile, &otlp.tracks);
 

@@ -7,6 +7,7 @@
 #include "formats/otlp_sink.h"
 #include "frames/inlines.h"
 #include "frames/tracks.h"
+#include "model/span_label.h"
 
 /* Strings that the profile may lack; they are numbered after the profile's. */
 #define OTLP_OF_RUNTIME(id, name, shown, otlp, ...) X(id, otlp)
@@ -42,7 +43,7 @@ struct otlp {
 	const uint8_t *profile_id; /* of the message; NULL: none */
 	uint32_t nr_profiles;  /* written so far */
 	enum otlp_version version;
-	struct interned attributes, stacks; /* of struct otlp_attribute, of struct otlp_stack */
+	struct interned attributes, stacks, links; /* of struct otlp_attribute, of struct otlp_stack, of struct span_ids */
 	int err; /* sticky: no memory for one of the above */
 };
 
@@ -51,4 +52,7 @@ uint32_t otlp_string(const struct otlp *otlp, enum otlp_string string);
 uint32_t otlp_attribute(struct otlp *otlp, const struct otlp_attribute *attribute);
 uint32_t otlp_text_attribute(struct otlp *otlp, uint32_t key, uint32_t text);
 uint32_t otlp_stack(struct otlp *otlp, uint32_t user, uint32_t kernel);
+/* A set's trace and span. 0: it has none, or they are no ids: then they are attributes. */
+uint32_t otlp_link(struct otlp *otlp, uint32_t labels);
+bool otlp_is_of_link(const struct profile *profile, const struct profile_label *label);
 void otlp_write_dictionary(struct otlp *otlp);

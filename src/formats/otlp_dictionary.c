@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "formats/otlp.h"
 #include "frames/tick.h"
 
@@ -38,6 +39,8 @@ FIELD(attribute_unit, 3, "unitStrindex");
 FIELD(string_value, 1, "stringValue");
 FIELD(int_value, 3, "intValue");
 FIELD(location_indices, 1, "locationIndices");
+FIELD(link_trace, 1, "traceId");
+FIELD(link_span, 2, "spanId");
 
 static const char *string_text(const struct otlp *otlp, uint32_t string)
 {
@@ -92,6 +95,32 @@ uint32_t otlp_text_attribute(struct otlp *otlp, uint32_t key, uint32_t text)
 uint32_t otlp_stack(struct otlp *otlp, uint32_t user, uint32_t kernel)
 {
 	return user == PROFILE_NONE && kernel == PROFILE_NONE ? 0 : number_of(otlp, &otlp->stacks, &(struct otlp_stack){ user, kernel });
+}
+
+struct link_bytes {
+	uint8_t trace[SPAN_TRACE_BYTES], span[SPAN_BYTES];
+};
+
+static bool read_link(const struct otlp *otlp, const struct span_ids *ids, struct link_bytes *ret_bytes)
+{
+	return ids->trace != PROFILE_NONE && ids->span != PROFILE_NONE &&
+	       hex_read(string_text(otlp, ids->trace), ret_bytes->trace, sizeof(ret_bytes->trace)) &&
+	       hex_read(string_text(otlp, ids->span), ret_bytes->span, sizeof(ret_bytes->span));
+}
+
+uint32_t otlp_link(struct otlp *otlp, uint32_t labels)
+{
+	struct span_ids ids = span_ids_of(otlp->profile, labels);
+	struct link_bytes bytes;
+
+	return read_link(otlp, &ids, &bytes) ? number_of(otlp, &otlp->links, &ids) : 0;
+}
+
+bool otlp_is_of_link(const struct profile *profile, const struct profile_label *label)
+{
+	const char *key = profile_string_text(profile, label->key);
+
+	return !label->is_number && (!strcmp(key, SPAN_LABEL_TRACE) || !strcmp(key, SPAN_LABEL_SPAN));
 }
 
 static void begin_table(struct otlp_sink *sink, struct otlp_field field)
@@ -251,6 +280,23 @@ static void write_attributes(struct otlp *otlp)
 	otlp_list_end(sink);
 }
 
+static void write_links(struct otlp *otlp)
+{
+	struct otlp_sink *sink = &otlp->sink;
+
+	begin_table(sink, link_table);
+	for (uint32_t i = 0; i < otlp->links.nr; i++) {
+		struct link_bytes bytes = { 0 };
+
+		(void)read_link(otlp, interned_at(&otlp->links, i), &bytes); /* it was one */
+		otlp_item(sink, link_table);
+		otlp_id(sink, link_trace, bytes.trace, sizeof(bytes.trace));
+		otlp_id(sink, link_span, bytes.span, sizeof(bytes.span));
+		otlp_end(sink);
+	}
+	otlp_list_end(sink);
+}
+
 void otlp_write_dictionary(struct otlp *otlp)
 {
 	struct otlp_sink *sink = &otlp->sink;
@@ -259,8 +305,7 @@ void otlp_write_dictionary(struct otlp *otlp)
 	write_mappings(otlp);
 	write_locations(otlp);
 	write_functions(otlp);
-	begin_table(sink, link_table);
-	otlp_list_end(sink);
+	write_links(otlp);
 	otlp_list_begin(sink, string_table);
 	for (uint32_t i = 0; i < profile_nr_strings(otlp->profile) + OTLP_STRING_COUNT; i++)
 		otlp_text_item(sink, string_table, string_text(otlp, i));

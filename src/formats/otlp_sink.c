@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "codec/protobuf.h"
 
@@ -138,16 +139,15 @@ void otlp_text(struct otlp_sink *sink, struct otlp_field field, const char *text
 		protobuf_valid_text(sink, field.number, text);
 }
 
-void otlp_id(struct otlp_sink *sink, struct otlp_field field, const uint8_t bytes[16])
+void otlp_id(struct otlp_sink *sink, struct otlp_field field, const uint8_t *bytes, size_t size)
 {
-	char digits[2 * 16 + 1];
+	char digits[2 * OTLP_MAX_ID + 1] = "";
 
 	if (!sink->is_json) {
-		protobuf_bytes(sink->json.buffer, field.number, bytes, 16);
+		protobuf_bytes(sink->json.buffer, field.number, bytes, size);
 		return;
 	}
-	for (int i = 0; i < 16; i++)
-		snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
+	hex_write(bytes, size, digits);
 	json_key_text(&sink->json, field.name, digits);
 }
 

@@ -5,6 +5,7 @@
 #include "codec/json.h"
 
 #define OTLP_MAX_DEPTH 12
+#define OTLP_MAX_ID    16
 
 struct otlp_field {
 	uint32_t number;
@@ -30,7 +31,8 @@ void otlp_u64(struct otlp_sink *sink, struct otlp_field field, uint64_t value); 
 void otlp_fixed64(struct otlp_sink *sink, struct otlp_field field, uint64_t value);
 void otlp_choice_i64(struct otlp_sink *sink, struct otlp_field field, int64_t value); /* of a oneof: 0 is written too */
 void otlp_text(struct otlp_sink *sink, struct otlp_field field, const char *text);    /* "" is written too */
-void otlp_id(struct otlp_sink *sink, struct otlp_field field, const uint8_t bytes[16]); /* JSON: as hexadecimal digits */
+/* At most OTLP_MAX_ID bytes. JSON: as hexadecimal digits. */
+void otlp_id(struct otlp_sink *sink, struct otlp_field field, const uint8_t *bytes, size_t size);
 /* A list of numbers. */
 void otlp_numbers_begin(struct otlp_sink *sink, struct otlp_field field);
 void otlp_number(struct otlp_sink *sink, uint32_t value);

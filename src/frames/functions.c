@@ -158,3 +158,13 @@ const char *function_row_place(const struct profile *profile, const struct funct
 	snprintf(room, FUNCTION_PLACE_BYTES, "%.256s:%" PRIu32, base, row->start_line);
 	return room;
 }
+
+uint32_t functions_state(const struct functions *functions, const struct whole_stack *stack)
+{
+	uint32_t code = stack->nr ? functions_code_at(functions, stack) : 0, row;
+
+	if (!stack->nr)
+		return PROFILE_NONE;
+	row = functions->of_location[whole_stack_at(stack, code ? code - 1 : 0)];
+	return functions->rows[row].is_code || row == functions->waker ? PROFILE_NONE : functions->rows[row].name;
+}

@@ -45,3 +45,5 @@ static inline uint32_t whole_stack_at(const struct whole_stack *stack, uint32_t 
 }
 /* The index of the innermost frame that is the thread's code; 0 if there is none. `stack` is not empty. */
 uint32_t functions_code_at(const struct functions *functions, const struct whole_stack *stack);
+/* The state that stands at the leaf end, before the thread's code: a string; PROFILE_NONE: there is none. */
+uint32_t functions_state(const struct functions *functions, const struct whole_stack *stack);

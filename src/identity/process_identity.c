@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/plain_text.h"
 #include "base/process_stat.h"
 #include "base/small_file.h"
@@ -55,11 +56,6 @@ static int read_executable(int proc_fd, struct process_identity *identity)
 	name = name ? name + 1 : path;
 	plain_copy(identity->executable, sizeof(identity->executable), name, (size_t)(path + size - name));
 	return 0;
-}
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
 }
 
 /* KEY=VALUE,KEY=VALUE, with %XX for what would be mistaken (OpenTelemetry's "Resource SDK", W3C Baggage). */

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/number.h"
 #include "import/otlp_json.h"
+#include "model/span_label.h"
 
 /* Field numbers of opentelemetry-proto, profiles/v1development/profiles.proto. */
 enum { FILE_RESOURCE_PROFILES = 1, FILE_DICTIONARY };
@@ -21,7 +22,7 @@ enum { SAMPLE_STACK = 1, SAMPLE_TIMES = 5 };
 #define MAX_RESOURCE_LABELS (2 * IMPORT_MAX_LABELS)
 
 struct sample_fields { /* fields of one sample, the same for all versions */
-	uint64_t stack;
+	uint64_t stack, link;
 	struct protobuf_field attributes, values, times;
 };
 
@@ -112,9 +113,11 @@ static bool split_sample(struct reader message, bool is_json, struct sample_fiel
 			 (fourth.type == PROTOBUF_USED_UP && ret_fields->times.type == PROTOBUF_USED_UP))) {
 		ret_fields->values = second;
 		ret_fields->attributes = third;
+		ret_fields->link = fourth.value;
 	} else {
 		ret_fields->values = fourth;
 		ret_fields->attributes = second;
+		ret_fields->link = third.value;
 	}
 	return !message.bad;
 }
@@ -162,6 +165,28 @@ static int add_labels(struct otlp_reader *reader, struct protobuf_field places, 
 	return places.bytes.bad ? otlp_bad(reader, places.bytes.end, "a sample's attributes are cut off") : 0;
 }
 
+/* The trace and span, beside labels that the sample may have by the same keys. */
+static int add_link(struct otlp_reader *reader, uint64_t place, struct profile_sample *sample)
+{
+	const struct otlp_link *link;
+	struct profile_label label = { 0 };
+
+	if (!place) /* none, also where there is no table */
+		return 0;
+	if (place >= reader->links.nr)
+		return otlp_bad(reader, NULL, "a sample names a link that is not there");
+	link = (const struct otlp_link *)reader->links.items + place;
+	label.key = profile_string(reader->importer->profile, SPAN_LABEL_TRACE);
+	label.text = link->trace;
+	if (label.key != PROFILE_NONE && label.text)
+		import_label(reader->importer, sample, &label);
+	label.key = profile_string(reader->importer->profile, SPAN_LABEL_SPAN);
+	label.text = link->span;
+	if (label.key != PROFILE_NONE && label.text)
+		import_label(reader->importer, sample, &label);
+	return label.key == PROFILE_NONE ? -ENOMEM : 0;
+}
+
 /* Adds one sample for each time, with its value, or 1 if there are no values. Without times, adds one sample with the sum of the values. */
 static int add_values(struct otlp_reader *reader, struct sample_fields *fields, struct profile_sample *sample, uint32_t column)
 {
@@ -198,6 +223,8 @@ static int read_sample(struct otlp_reader *reader, struct reader message, uint32
 		return otlp_bad(reader, message.end, "a sample is cut off");
 	import_begin(reader->importer);
 	err = push_stack(reader, fields.stack);
+	if (!err)
+		err = add_link(reader, fields.link, &sample);
 	if (!err)
 		err = add_labels(reader, fields.attributes, &sample);
 	return err ? err : add_values(reader, &fields, &sample, column);
@@ -329,6 +356,7 @@ static void otlp_reader_done(struct otlp_reader *reader)
 	free(reader->mappings.items);
 	free(reader->locations.items);
 	free(reader->stacks.items);
+	free(reader->links.items);
 	free(reader->resource.items);
 }
 

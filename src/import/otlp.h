@@ -14,6 +14,10 @@ struct otlp_location { /* its lines: locations of the profile, innermost first *
 	uint32_t first_line, nr_lines;
 };
 
+struct otlp_link { /* strings; "": none */
+	uint32_t trace, span;
+};
+
 struct otlp_list { /* entries of one size, by index in the file's table */
 	void *items;
 	uint32_t nr, max;
@@ -29,6 +33,7 @@ struct otlp_reader {
 	struct otlp_list attributes;                /* struct profile_label; key PROFILE_NONE: a kind of value that a label cannot hold */
 	struct otlp_list mappings, locations;       /* struct otlp_mapping, struct otlp_location */
 	struct otlp_list stacks;                    /* struct reader: their messages */
+	struct otlp_list links;                     /* struct otlp_link */
 	struct otlp_list resource;                  /* struct profile_label: of the current resource */
 	struct profile_value_type types[PROFILE_MAX_VALUES];
 	uint32_t nr_types;

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "import/otlp.h"
+#include "model/span_label.h"
 
 /* Field numbers of opentelemetry-proto, profiles/v1development/profiles.proto and common/v1/common.proto. */
 enum { TABLE_MAPPING = 1, TABLE_LOCATION, TABLE_FUNCTION, TABLE_LINK, TABLE_STRING, TABLE_ATTRIBUTE, TABLE_STACK };
@@ -12,6 +14,7 @@ enum { LOCATION_MAPPING = 1, LOCATION_ADDRESS, LOCATION_LINES, LOCATION_ATTRIBUT
 enum { LINE_FUNCTION = 1, LINE_LINE, LINE_COLUMN };
 enum { FUNCTION_NAME = 1, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME, FUNCTION_START_LINE };
 enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE, ATTRIBUTE_UNIT };
+enum { LINK_TRACE = 1, LINK_SPAN };
 enum { ANY_STRING = 1, ANY_BOOL, ANY_INT, ANY_STRING_PLACE = 8 };
 
 static int read_text(struct otlp_reader *reader, struct reader message)
@@ -271,6 +274,33 @@ static int read_stack(struct otlp_reader *reader, struct reader message)
 	return at ? 0 : -ENOMEM;
 }
 
+/* Bytes of that size become their digits; others, and all zeros, "". */
+static int read_id(struct otlp_reader *reader, struct reader bytes, size_t size, uint32_t *ret_string)
+{
+	static const uint8_t none[SPAN_TRACE_BYTES];
+	char digits[2 * SPAN_TRACE_BYTES + 1] = "";
+
+	if (reader_left(&bytes) == size && memcmp(bytes.pos, none, size) != 0)
+		hex_write(bytes.pos, size, digits);
+	*ret_string = profile_string(reader->importer->profile, digits);
+	return *ret_string == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+static int read_link(struct otlp_reader *reader, struct reader message)
+{
+	struct otlp_link *at = otlp_add(&reader->links, sizeof(*at));
+	struct protobuf_field field;
+	int err = at ? 0 : -ENOMEM;
+
+	while (!err && protobuf_next(&message, &field)) {
+		if (field.number == LINK_TRACE)
+			err = read_id(reader, field.bytes, SPAN_TRACE_BYTES, &at->trace);
+		else if (field.number == LINK_SPAN)
+			err = read_id(reader, field.bytes, SPAN_BYTES, &at->span);
+	}
+	return !err && message.bad ? otlp_bad(reader, message.end, "a link is cut off") : err;
+}
+
 static int each_entry(struct otlp_reader *reader, struct reader message, uint32_t table,
 		      int (*read)(struct otlp_reader *reader, struct reader message))
 {
@@ -292,6 +322,7 @@ int otlp_read_dictionary(struct otlp_reader *reader, struct reader message)
 	} steps[] = {
 		{ TABLE_STRING, read_text },	 { TABLE_ATTRIBUTE, read_attribute }, { TABLE_FUNCTION, read_function },
 		{ TABLE_MAPPING, read_mapping }, { TABLE_LOCATION, read_location },   { TABLE_STACK, read_stack },
+		{ TABLE_LINK, read_link },
 	};
 	int err = 0;
 

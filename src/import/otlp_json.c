@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hex.h"
+#include "codec/base64.h"
 #include "codec/json_read.h"
 #include "codec/protobuf.h"
 
@@ -15,12 +17,14 @@
 #define OUT_PER_BYTE  4 /* "0," becomes a time of 8 bytes; all else shrinks */
 #define OUT_ANYHOW    ((size_t)4096)
 #define FIXED64_BYTES 8
+#define MAX_ID 16
 
 enum kind {
 	KIND_MESSAGE,
 	KIND_NUMBER,
 	KIND_FIXED64,
 	KIND_TEXT,
+	KIND_ID, /* bytes, as text */
 	KIND_BOOL,
 	KIND_OTHER, /* only its presence counts */
 };
@@ -43,7 +47,8 @@ static const struct field key_value[] = {
 static const struct field resource[] = { { "attributes", 1, KIND_MESSAGE, key_value }, { 0 } };
 static const struct field value_type[] = { { "typeStrindex", 1, KIND_NUMBER, NULL }, { "unitStrindex", 2, KIND_NUMBER, NULL }, { 0 } };
 static const struct field sample[] = {
-	{ "stackIndex", 1, KIND_NUMBER, NULL }, { "attributeIndices", 2, KIND_NUMBER, NULL }, { "values", 4, KIND_NUMBER, NULL },
+	{ "stackIndex", 1, KIND_NUMBER, NULL }, { "attributeIndices", 2, KIND_NUMBER, NULL },
+	{ "linkIndex", 3, KIND_NUMBER, NULL },	{ "values", 4, KIND_NUMBER, NULL },
 	{ "timestampsUnixNano", 5, KIND_FIXED64, NULL }, { 0 },
 };
 static const struct field profile[] = {
@@ -83,10 +88,12 @@ static const struct field attribute[] = {
 	{ "keyStrindex", 1, KIND_NUMBER, NULL }, { "value", 2, KIND_MESSAGE, any_value }, { "unitStrindex", 3, KIND_NUMBER, NULL }, { 0 },
 };
 static const struct field stack[] = { { "locationIndices", 1, KIND_NUMBER, NULL }, { 0 } };
+static const struct field link_ids[] = { { "traceId", 1, KIND_ID, NULL }, { "spanId", 2, KIND_ID, NULL }, { 0 } };
 static const struct field dictionary[] = {
 	{ "mappingTable", 1, KIND_MESSAGE, mapping },
 	{ "locationTable", 2, KIND_MESSAGE, location },
 	{ "functionTable", 3, KIND_MESSAGE, function },
+	{ "linkTable", 4, KIND_MESSAGE, link_ids },
 	{ "stringTable", 5, KIND_TEXT, NULL },
 	{ "attributeTable", 6, KIND_MESSAGE, attribute },
 	{ "stackTable", 7, KIND_MESSAGE, stack },
@@ -166,6 +173,18 @@ static void read_numbers(struct transcoder *t, const struct field *field)
 	protobuf_close(t->out, opened);
 }
 
+/* OTLP writes ids as hexadecimal digits, protobuf's own writers as base64, which is longer or ends with '='. What is no id has no bytes. */
+static void put_id(struct transcoder *t, uint32_t number)
+{
+	uint8_t bytes[MAX_ID];
+	size_t size = t->text.size / 2;
+
+	if (!t->text.data || ((size > sizeof(bytes) || !hex_read(t->text.data, bytes, size)) &&
+			      base64_read(t->text.data, bytes, sizeof(bytes), &size)))
+		size = 0;
+	protobuf_bytes(t->out, number, bytes, size);
+}
+
 static void read_message(struct transcoder *t, const struct field *fields);
 
 /* Recursion is as deep as the messages above are nested. */
@@ -186,6 +205,10 @@ static void read_value(struct transcoder *t, const struct field *field)
 	case KIND_TEXT:
 		json_read_text(&t->r, &t->text);
 		protobuf_bytes(t->out, field->number, t->text.data, t->text.size);
+		break;
+	case KIND_ID:
+		json_read_text(&t->r, &t->text);
+		put_id(t, field->number);
 		break;
 	case KIND_BOOL:
 		put_number(t->out, field->number, json_read_bool(&t->r));

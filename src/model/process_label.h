@@ -6,6 +6,11 @@
 #include <string.h>
 
 #define PROCESS_LABEL_SERVICE        "service.name"
+#define PROCESS_LABEL_SERVICE_SPACE  "service.namespace"
+#define PROCESS_LABEL_VERSION        "service.version"
+#define PROCESS_LABEL_INSTANCE       "service.instance.id"
+#define PROCESS_LABEL_DEPLOYMENT     "deployment.environment.name"
+#define PROCESS_LABEL_DEPLOYMENT_OLD "deployment.environment" /* until 2024 */
 #define PROCESS_LABEL_EXECUTABLE     "process.executable.name"
 #define PROCESS_LABEL_CONTAINER      "container.id"
 #define PROCESS_LABEL_POD            "k8s.pod.uid"
@@ -20,7 +25,9 @@ static inline bool process_label_is(const char *key)
 {
 	static const char *const keys[] = { PROCESS_LABEL_SERVICE, PROCESS_LABEL_EXECUTABLE, PROCESS_LABEL_CONTAINER,
 					    PROCESS_LABEL_POD, PROCESS_LABEL_POD_NAME, PROCESS_LABEL_NAMESPACE,
-					    PROCESS_LABEL_CONTAINER_NAME, PROCESS_LABEL_CGROUP };
+					    PROCESS_LABEL_CONTAINER_NAME, PROCESS_LABEL_CGROUP, PROCESS_LABEL_SERVICE_SPACE,
+					    PROCESS_LABEL_VERSION, PROCESS_LABEL_INSTANCE, PROCESS_LABEL_DEPLOYMENT,
+					    PROCESS_LABEL_DEPLOYMENT_OLD };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		if (!strcmp(key, keys[i]))

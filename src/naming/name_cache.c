@@ -64,6 +64,19 @@ struct name_cache *name_cache_new(size_t max_bytes)
 	return cache;
 }
 
+void name_cache_bound(struct name_cache *cache, size_t max_bytes)
+{
+	cache->max_bytes = max_bytes / 2;
+	if (part_bytes(&cache->older) > cache->max_bytes) {
+		part_done(&cache->older);
+		cache->older = empty_part(cache->max_bytes);
+	}
+	if (part_bytes(&cache->now) > cache->max_bytes) {
+		part_done(&cache->now);
+		cache->now = empty_part(cache->max_bytes);
+	}
+}
+
 void name_cache_free(struct name_cache *cache)
 {
 	if (!cache)

@@ -19,6 +19,7 @@ struct name_cache_key {
 struct name_cache;
 struct name_cache *name_cache_new(size_t max_bytes); /* NULL: no memory */
 void name_cache_free(struct name_cache *cache); /* takes NULL */
+void name_cache_bound(struct name_cache *cache, size_t max_bytes); /* another limit; what is beyond a lower one goes now */
 /* *ret_nr 0: the address has no name. Texts are borrowed until the next call. */
 bool name_cache_find(struct name_cache *cache, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names,
 		     uint32_t *ret_nr);

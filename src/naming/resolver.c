@@ -244,12 +244,14 @@ uint32_t resolver_cut(struct resolver *resolver)
 	return add_special(resolver, PROFILE_CUT, FRAME_MARK);
 }
 
-/* Code in memory without a file, for which no file has a name: of a runtime that is only recognised? */
+/* Code in memory, for which no file has a name: of a runtime that is only recognised? */
 static bool has_recognised_mark(struct resolver *resolver, uint32_t where, uint32_t *ret_mark)
 {
 	const struct location *at = location_at(resolver->table, where);
 	const struct named *named = &resolver->named[where];
-	bool is_nameless = at->tgid && at->object == OBJECT_NONE && (!named->nr || named->is_nameless);
+	const struct object *object = object_of(resolver, at);
+	bool is_compiled = at->object == OBJECT_NONE || (object && object_is_compiled(object));
+	bool is_nameless = at->tgid && is_compiled && (!named->nr || named->is_nameless);
 	const struct recognised *recognised = is_nameless ? location_files_recognised(resolver->files, at->tgid) : NULL;
 	char text[64];
 

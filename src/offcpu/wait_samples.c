@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/interned.h"
 #include "offcpu/wait_stack.h"
+#include "stacks/sample_labels.h"
 #include "stacks/stack_ids.h"
 
 #define SUMS_BYTES_MAX ((size_t)4 << 30)
@@ -179,6 +180,8 @@ int wait_samples_sum(struct wait_samples *samples, struct stack_builder *builder
 	if (!samples->options.kernel_stacks)
 		sample.kernel_stack = PROFILE_NONE;
 	err = wait_stack_mark(samples->profile, kind, &sample);
+	if (!err && samples->options.labels)
+		err = sample_labels_add_known(samples->profile, entry->labels, sum->nr_waits, &sample);
 	if (!err && samples->options.wake && key->waker)
 		err = join_waker(samples, builder, key->waker, sum->nr_waits, &sample);
 	if (!err && samples->options.histograms)

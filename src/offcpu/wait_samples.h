@@ -19,6 +19,7 @@ struct wait_samples_options {
 	bool kernel_stacks; /* the report has them; else they only decide the kind of wait */
 	bool wake;
 	bool histograms;
+	bool labels;       /* of processes */
 };
 
 #define WAIT_SAMPLES_HISTOGRAM "blocked time"

@@ -222,17 +222,30 @@ static bool set_border(struct measurement *measurement, uint64_t *border_ns)
 	return is_in_time;
 }
 
+/* The processes that waited are read, if they were not. */
+static int meet(const struct waiting *waiting)
+{
+	struct identities *identities = waiting->base.parts.engine->identities;
+	int err = 0;
+
+	for (uint32_t i = 0; identities && !err && i < wait_sums_nr(waiting->cut); i++)
+		err = identities_meet(identities, wait_sums_at(waiting->cut, i)->key.tgid);
+	return err;
+}
+
 static int cut(struct measurement *measurement, struct diag *diag)
 {
 	struct waiting *waiting = waiting_of(measurement);
 	const struct sched_sink sink = sink_of(waiting);
 	struct wait_sums *sums = wait_sums_new();
+	int err;
 
 	if (!sums)
 		return -ENOMEM;
 	waiting->cut = waiting->sums;
 	waiting->sums = sums;
-	return sched_programs_cut(waiting->programs, &sink, diag);
+	err = sched_programs_cut(waiting->programs, &sink, diag);
+	return err ? err : meet(waiting);
 }
 
 static int stop(struct measurement *measurement, struct diag *diag, uint64_t *ret_end_ns)
@@ -243,7 +256,16 @@ static int stop(struct measurement *measurement, struct diag *diag, uint64_t *re
 
 	waiting->cut = waiting->sums;
 	waiting->sums = wait_sums_new();
-	return err ? err : waiting->sums ? 0 : -ENOMEM;
+	return err ? err : waiting->sums ? meet(waiting) : -ENOMEM;
+}
+
+/* Those of one program: a sum may be of the time before and after an exec. */
+static void add_labels(const struct waiting *waiting, struct wait_entry *entry)
+{
+	const struct identities *identities = waiting->base.parts.engine->identities;
+
+	if (identities && !entry->labels)
+		entry->labels = process_labels_ref(identities_since(identities, entry->key.tgid, waiting->begin_ns));
 }
 
 /* The first wait of a thread that was off the CPU at the start has a stack that was read afterwards. The time when the wait ended, or until
@@ -278,6 +300,7 @@ static int close_window(struct measurement *measurement, const struct process_ta
 		struct stack_ids ids = wait_ids(&entry->key);
 
 		choose_initial_stack(waiting, entry);
+		add_labels(waiting, entry);
 		ids.user_stack = entry->user_stack;
 		err = stack_recorder_keep(waiting->base.parts.engine->recorder, &ids, entry->key.waker, processes);
 	}
@@ -345,7 +368,8 @@ static int make_profile(struct measurement *measurement, struct window *window, 
 	const struct wait_samples_options kept = { .show_count = waiting->options.count_waits,
 						   .kernel_stacks = !measurement->parts.options->user_only,
 						   .wake = waiting->options.wake,
-						   .histograms = waiting->options.histograms };
+						   .histograms = waiting->options.histograms,
+						   .labels = window->has_process_labels };
 	CLEANUP(wait_samples_freep) struct wait_samples *samples = wait_samples_new(&kept, profile);
 	const struct wait_sums *sums = window->sums;
 	int err = samples ? 0 : -ENOMEM;
@@ -364,7 +388,7 @@ static int make_profile(struct measurement *measurement, struct window *window, 
 
 static int make_wall(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
 {
-	CLEANUP(wall_freep) struct wall *wall = wall_new(!measurement->parts.options->user_only, profile);
+	CLEANUP(wall_freep) struct wall *wall = wall_new(!measurement->parts.options->user_only, window->has_process_labels, profile);
 	const struct waiting *waiting = waiting_of(measurement);
 	const struct wait_sums *sums = window->sums;
 	int err = wall ? 0 : -ENOMEM;
@@ -459,6 +483,7 @@ const struct measurement_type waiting_measurement = {
 	.close = close_window,
 	.window_bytes = window_bytes,
 	.profile = make_profile,
+	.has_labels = true,
 	.nr = nr_waits,
 	.account = account,
 };
@@ -478,6 +503,7 @@ const struct measurement_type wall_measurement = {
 	.window_bytes = window_bytes,
 	.set_rate = set_rate_of_wall,
 	.profile = make_wall,
+	.has_labels = true,
 	.nr = nr_of_wall,
 	.account = account_wall,
 };

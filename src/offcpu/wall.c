@@ -7,9 +7,10 @@
 
 #include "offcpu/wait_stack.h"
 #include "offcpu/wall_table.h"
+#include "stacks/sample_labels.h"
 
 struct wall {
-	bool kernel_stacks;
+	bool kernel_stacks, labels;
 	struct profile *profile;
 	struct wall_table *table;
 	struct wait_kinds kinds;
@@ -17,7 +18,7 @@ struct wall {
 	const struct samples *samples;
 };
 
-struct wall *wall_new(bool kernel_stacks, struct profile *profile)
+struct wall *wall_new(bool kernel_stacks, bool labels, struct profile *profile)
 {
 	const struct profile_value_type type = { .type = profile_string(profile, "wall"),
 						 .unit = profile_string(profile, "nanoseconds"),
@@ -30,6 +31,7 @@ struct wall *wall_new(bool kernel_stacks, struct profile *profile)
 	if (!wall)
 		return NULL;
 	wall->kernel_stacks = kernel_stacks;
+	wall->labels = labels;
 	wall->profile = profile;
 	wall->table = wall_table_new();
 	if (!wall->table) {
@@ -57,7 +59,14 @@ static struct wall_thread thread_of(uint32_t tgid, uint32_t tid, const char *com
 	return thread;
 }
 
-/* Adds `ns` of the thread to the profile, below `root`; `stacks` has the stacks. */
+static int add_labels(const struct wall *wall, uint32_t tgid, const struct process_labels *labels, uint64_t count,
+		      struct profile_sample *stacks)
+{
+	stacks->tgid = tgid;
+	return wall->labels ? sample_labels_add_known(wall->profile, labels, count, stacks) : 0;
+}
+
+/* Adds `ns` of the thread to the profile, below `root`; `stacks` has the stacks and the labels. */
 static int add(struct wall *wall, const struct wall_thread *thread, const struct profile_sample *stacks, const char *root, uint64_t ns)
 {
 	struct profile_sample sample = *stacks;
@@ -92,6 +101,8 @@ int wall_sum(struct wall *wall, struct stack_builder *builder, const struct wait
 	if (key->what == SONDE_WAIT_RUNNING)
 		return wall_table_ran(wall->table, &thread, sum->off_ns);
 	err = wait_stack_make(&wall->kinds, builder, wall->profile, key, entry->user_stack, sum->nr_waits, &stacks, &kind);
+	if (!err)
+		err = add_labels(wall, key->tgid, entry->labels, sum->nr_waits, &stacks);
 	if (err)
 		return err;
 	snprintf(root, sizeof(root), PROFILE_BLOCKED, wait_kind_name(kind));
@@ -111,6 +122,8 @@ static int add_share(void *arg, const struct wall_thread *thread, uint32_t numbe
 	} else {
 		sample = samples_at(wall->samples, number);
 		err = stack_builder_sample(wall->builder, &sample->key.ids, sample->count, &stacks);
+		if (!err)
+			err = add_labels(wall, sample->key.ids.tgid, sample->key.labels, sample->count, &stacks);
 	}
 	return err ? err : add(wall, thread, &stacks, PROFILE_ON_CPU, running_ns);
 }

@@ -16,7 +16,7 @@
 
 struct wall;
 /* Sets the value type of the profile, which is borrowed until wall_free. kernel_stacks: the report has them. NULL: no memory. */
-struct wall *wall_new(bool kernel_stacks, struct profile *profile);
+struct wall *wall_new(bool kernel_stacks, bool labels, struct profile *profile);
 void wall_free(struct wall *wall); /* takes NULL */
 static inline void wall_freep(struct wall **wall)
 {

@@ -8,16 +8,23 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/u64_map.h"
+#include "process/allowance.h"
 
 #define MAX_PROCESSES  (1u << 17) /* more have no labels */
 #define MAX_BYTES      (64u << 20) /* of labels; beyond that, processes have none */
 #define MAX_PAST       4          /* execs of one process whose samples are still on their way */
 #define MAX_AGAIN      64
+#define NR_ENDS        65536
 #define MAX_UNFINISHED 32 /* a process that hides its environment looks as if it were in an exec */
 /* Reading after an exec may take a hundredth of a CPU's time, so that short processes have labels; the others wait for their first
  * sample. */
 #define EAGER_SHARE    100
-#define EAGER_MAX_NS   (20 * NS_PER_MS)
+/* Looking for what processes publish of themselves may take a thousandth. A service does so some time after its start, or never: each time
+ * the wait until the next look is twice as long. */
+#define LOOK_SHARE     1000
+#define LOOK_FIRST_NS  NS_PER_S
+#define LOOK_MAX_NS    (600 * NS_PER_S)
+#define LOOK_AGAIN_NS  (10 * NS_PER_S) /* has it changed? That takes little */
 
 struct past {
 	uint64_t from_ns, until_ns;
@@ -27,9 +34,13 @@ struct past {
 struct entry {
 	uint32_t tgid, nr_past;
 	uint64_t from_ns;              /* of the program that it runs now */
+	uint64_t others_ns;            /* until then another process may have had its id, or it another program */
 	uint64_t read_ns, read_end_ns; /* when it was read */
 	uint64_t exit_ns;              /* 0: it lives */
 	struct process_labels *labels; /* NULL: not known */
+	struct process_labels *own;    /* without what it publishes; NULL: it publishes nothing */
+	uint64_t context_pc, context_ns; /* of what it publishes: as in struct process_context; 0: nothing */
+	uint64_t look_ns, wait_ns;     /* for that: not before; until the next time */
 	bool is_tried;                 /* it was read, or that failed for good */
 	uint8_t nr_unfinished;         /* readings in the middle of an exec */
 	struct past past[MAX_PAST];    /* oldest first */
@@ -43,8 +54,10 @@ struct identities {
 	struct u64_map by_tgid;        /* index in entries */
 	uint64_t known_ns;             /* events before that were lost */
 	uint64_t bytes;
+	uint32_t *ends; /* by tgid, modulo NR_ENDS: by what second the last one that is forgotten had ended */
 	uint32_t again[MAX_AGAIN], nr_again; /* tgids: to be read again */
-	uint64_t left_ns, given_ns;    /* of the CPU time for reading after an exec; when that was last updated */
+	struct allowance eager, looks; /* for reading after an exec; for looking at what processes publish */
+	struct process_context context; /* working memory */
 };
 
 struct identities *identities_new(struct proxy *proxy, const struct environment_names *names)
@@ -53,10 +66,14 @@ struct identities *identities_new(struct proxy *proxy, const struct environment_
 
 	if (!identities)
 		return NULL;
+	identities->ends = calloc(NR_ENDS, sizeof(*identities->ends));
+	if (!identities->ends) {
+		free(identities);
+		return NULL;
+	}
 	identities->proxy = proxy;
 	identities->names = *names;
-	identities->left_ns = EAGER_MAX_NS;
-	identities->given_ns = clock_ns();
+	identities->eager = identities->looks = allowance_new();
 	return identities;
 }
 
@@ -65,6 +82,13 @@ static void drop(struct identities *identities, struct process_labels *labels)
 	if (labels)
 		identities->bytes -= labels->bytes;
 	process_labels_unref(labels);
+}
+
+/* Forgets what the process published. */
+static void drop_context(struct identities *identities, struct entry *entry)
+{
+	drop(identities, MOVE(entry->own));
+	entry->context_pc = entry->look_ns = entry->wait_ns = 0;
 }
 
 static void drop_past(struct identities *identities, struct entry *entry, uint32_t nr)
@@ -79,6 +103,7 @@ static void drop_all(struct identities *identities)
 {
 	for (uint32_t i = 0; i < identities->nr; i++) {
 		drop_past(identities, &identities->entries[i], identities->entries[i].nr_past);
+		drop_context(identities, &identities->entries[i]);
 		drop(identities, identities->entries[i].labels);
 	}
 	identities->nr = 0;
@@ -92,6 +117,7 @@ void identities_free(struct identities *identities)
 		return;
 	drop_all(identities);
 	free(identities->entries);
+	free(identities->ends);
 	free(identities);
 }
 
@@ -117,7 +143,7 @@ static int enter(struct identities *identities, uint32_t tgid, struct entry **re
 	if (err)
 		return err;
 	*ret_entry = &identities->entries[identities->nr++];
-	**ret_entry = (struct entry){ .tgid = tgid, .from_ns = identities->known_ns };
+	**ret_entry = (struct entry){ .tgid = tgid, .from_ns = identities->known_ns, .others_ns = identities->known_ns };
 	return 0;
 }
 
@@ -141,12 +167,72 @@ static int read_process(struct identities *identities, struct entry *entry)
 	return 0;
 }
 
+/* It was published, or published anew. */
+static int take_context(struct identities *identities, struct entry *entry)
+{
+	struct process_labels *joined;
+
+	if (!entry->own)
+		entry->own = MOVE(entry->labels);
+	else
+		drop(identities, MOVE(entry->labels));
+	joined = process_labels_join(entry->own, &identities->context);
+	if (!joined)
+		return -ENOMEM;
+	entry->labels = joined;
+	entry->context_pc = identities->context.pc;
+	entry->context_ns = identities->context.published_ns;
+	entry->read_end_ns = clock_ns(); /* an exec before that makes all of it doubtful */
+	identities->bytes += joined->bytes;
+	return 0;
+}
+
+static int read_context(struct identities *identities, struct entry *entry)
+{
+	int err;
+
+	if (!entry->context_pc)
+		return process_context_find(identities->proxy, entry->tgid, &identities->context);
+	identities->context.pc = entry->context_pc;
+	identities->context.published_ns = entry->context_ns;
+	err = process_context_renew(identities->proxy, entry->tgid, &identities->context);
+	if (err && err != -EALREADY && err != -EAGAIN)
+		entry->context_pc = 0; /* it is somewhere else, or nowhere: what it said stays until then */
+	return err;
+}
+
+static int look_at_context(struct identities *identities, struct entry *entry)
+{
+	uint64_t now_ns = clock_ns(), from_ns;
+	int err;
+
+	if (!entry->labels || !entry->labels->nr || now_ns < entry->look_ns || identities->bytes > MAX_BYTES ||
+	    !allowance_is_given(&identities->looks, LOOK_SHARE))
+		return 0;
+	from_ns = allowance_cpu_ns(identities->proxy);
+	err = read_context(identities, entry);
+	allowance_charge(&identities->looks, identities->proxy, from_ns, clock_ns() - now_ns);
+	entry->wait_ns = entry->wait_ns ? 2 * entry->wait_ns : LOOK_FIRST_NS;
+	if (entry->wait_ns > LOOK_MAX_NS)
+		entry->wait_ns = LOOK_MAX_NS;
+	if (!err || err == -EALREADY)
+		entry->wait_ns = LOOK_AGAIN_NS;
+	entry->look_ns = now_ns + entry->wait_ns;
+	if (!err)
+		err = take_context(identities, entry);
+	return err == -ENOMEM ? err : 0;
+}
+
 int identities_meet(struct identities *identities, uint32_t tgid)
 {
 	struct entry *entry;
 	int err = tgid ? enter(identities, tgid, &entry) : 0;
 
-	return err || !tgid || !entry || entry->is_tried ? err : read_process(identities, entry);
+	if (err || !tgid || !entry)
+		return err;
+	if (!entry->is_tried)
+		err = read_process(identities, entry);
+	return err ? err : look_at_context(identities, entry);
 }
 
 /* From that time on the process runs another program. What was read after that is of the new one. What was read while it happened may be of
@@ -161,6 +247,7 @@ static void begin(struct identities *identities, struct entry *entry, uint64_t t
 		entry->past[entry->nr_past++] =
 		    (struct past){ .from_ns = entry->from_ns, .until_ns = time_ns, .labels = MOVE(entry->labels) };
 	}
+	drop_context(identities, entry);
 	if (!is_new) {
 		drop(identities, MOVE(entry->labels));
 		entry->is_tried = false;
@@ -174,42 +261,27 @@ int identities_fork(struct identities *identities, uint32_t tgid, uint64_t time_
 {
 	struct entry *entry;
 	int err = enter(identities, tgid, &entry);
+	uint64_t end_ns;
 
-	if (!err && entry)
-		begin(identities, entry, time_ns);
-	return err;
-}
-
-/* May it be read at once? */
-static bool is_given_time(struct identities *identities)
-{
-	uint64_t now_ns = clock_ns();
-
-	identities->left_ns += (now_ns - identities->given_ns) / EAGER_SHARE;
-	identities->given_ns = now_ns;
-	if (identities->left_ns > EAGER_MAX_NS)
-		identities->left_ns = EAGER_MAX_NS;
-	return identities->left_ns > NS_PER_MS;
-}
-
-static uint64_t cpu_ns(const struct identities *identities)
-{
-	return clock_of_ns(CLOCK_THREAD_CPUTIME_ID) + proxy_cpu_ns(identities->proxy);
+	if (err || !entry)
+		return err;
+	end_ns = entry->exit_ns ? entry->exit_ns : identities->ends[tgid % NR_ENDS] * NS_PER_S;
+	entry->others_ns = end_ns > identities->known_ns ? end_ns : identities->known_ns;
+	begin(identities, entry, time_ns);
+	return 0;
 }
 
 /* Reads it before it has a sample. */
 static int read_early(struct identities *identities, struct entry *entry)
 {
-	uint64_t from_ns, to_ns, took_ns;
+	uint64_t from_ns;
 	int err;
 
-	if (entry->is_tried || !is_given_time(identities))
+	if (entry->is_tried || !allowance_is_given(&identities->eager, EAGER_SHARE))
 		return 0;
-	from_ns = cpu_ns(identities);
+	from_ns = allowance_cpu_ns(identities->proxy);
 	err = read_process(identities, entry);
-	to_ns = cpu_ns(identities);
-	took_ns = to_ns > from_ns ? to_ns - from_ns : entry->read_end_ns - entry->read_ns; /* less: the proxy was restarted */
-	identities->left_ns -= took_ns < identities->left_ns ? took_ns : identities->left_ns;
+	allowance_charge(&identities->eager, identities->proxy, from_ns, entry->read_end_ns - entry->read_ns);
 	if (!entry->is_tried && identities->nr_again < MAX_AGAIN)
 		identities->again[identities->nr_again++] = entry->tgid;
 	return err;
@@ -223,6 +295,7 @@ int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_
 	if (err || !entry)
 		return err;
 	begin(identities, entry, time_ns);
+	entry->others_ns = time_ns;
 	return read_early(identities, entry);
 }
 
@@ -241,12 +314,14 @@ int identities_retry(struct identities *identities)
 	return err;
 }
 
-void identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns)
+int identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns)
 {
-	struct entry *entry = find(identities, tgid);
+	struct entry *entry;
+	int err = enter(identities, tgid, &entry); /* its id may soon be another's */
 
-	if (entry)
+	if (!err && entry)
 		entry->exit_ns = time_ns;
+	return err;
 }
 
 void identities_lost(struct identities *identities, uint64_t time_ns)
@@ -268,13 +343,26 @@ struct process_labels *identities_at(const struct identities *identities, uint32
 	return NULL;
 }
 
+struct process_labels *identities_since(const struct identities *identities, uint32_t tgid, uint64_t time_ns)
+{
+	const struct entry *entry = find(identities, tgid);
+
+	if (!entry || entry->others_ns > time_ns)
+		return NULL;
+	return entry->nr_past && entry->past[entry->nr_past - 1].until_ns > time_ns ? NULL : entry->labels;
+}
+
 /* The last one takes its place. */
 static void remove_entry(struct identities *identities, uint32_t i)
 {
 	struct entry *entry = &identities->entries[i];
+	uint32_t *end = &identities->ends[entry->tgid % NR_ENDS];
 
 	drop_past(identities, entry, entry->nr_past);
+	drop_context(identities, entry);
 	drop(identities, entry->labels);
+	if (*end < entry->exit_ns / NS_PER_S + 1)
+		*end = (uint32_t)(entry->exit_ns / NS_PER_S + 1);
 	u64_map_remove(&identities->by_tgid, entry->tgid, i);
 	identities->nr--;
 	if (i == identities->nr)

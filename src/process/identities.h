@@ -19,17 +19,19 @@ void identities_free(struct identities *identities); /* takes NULL */
  * 0 or -ENOMEM. */
 MUST_CHECK int identities_meet(struct identities *identities, uint32_t tgid);
 /* Side-band events, in the order of their times. Each returns 0 or -ENOMEM. An exec reads the process, as long as all of that takes little
- * CPU time. */
+ * CPU time. An exit is kept until identities_prune, and its time longer, for a process that has the same id later. */
 MUST_CHECK int identities_fork(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 MUST_CHECK int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 /* From time to time: reads those that were in the middle of an exec, as most are when the event arrives. 0 or -ENOMEM. */
 MUST_CHECK int identities_retry(struct identities *identities);
-void identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns);
+MUST_CHECK int identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 /* Events up to then were lost: forgets all. */
 void identities_lost(struct identities *identities, uint64_t time_ns);
 
 /* The labels of the process at that time; borrowed until the next call. NULL: not known. */
 struct process_labels *identities_at(const struct identities *identities, uint32_t tgid, uint64_t time_ns);
+/* Likewise, if the process has run one program since that time, or since its start after it. For sums over that time. */
+struct process_labels *identities_since(const struct identities *identities, uint32_t tgid, uint64_t time_ns);
 /* Forgets what ended before that time. */
 void identities_prune(struct identities *identities, uint64_t time_ns);
 uint64_t identities_bytes(const struct identities *identities);

@@ -20,9 +20,7 @@ static void add(struct jit_files *files, int fd)
 	}
 }
 
-/* Returns the process's number in its own pid namespace: its files have that in their names. For a process that has ended, the outer
- * number: its files are looked for in our root. */
-static uint32_t number_in_names(uint32_t tgid)
+uint32_t jit_files_number(uint32_t tgid)
 {
 	CLEANUP(credentials_done) struct credentials credentials = { 0 };
 	CLEANUP(closep) int fd = -1;
@@ -53,7 +51,7 @@ static void add_dump(struct jit_files *files, struct proxy *proxy, uint32_t tgid
 
 void jit_files_add_dump(struct jit_files *files, struct proxy *proxy, uint32_t tgid, bool is_ours, const char *path)
 {
-	add_dump(files, proxy, tgid, number_in_names(tgid), is_ours, path);
+	add_dump(files, proxy, tgid, jit_files_number(tgid), is_ours, path);
 }
 
 static void add_mapped_dumps(struct jit_files *files, struct proxy *proxy, uint32_t tgid, uint32_t number)
@@ -76,7 +74,7 @@ static void add_mapped_dumps(struct jit_files *files, struct proxy *proxy, uint3
 
 void jit_files_open(struct proxy *proxy, uint32_t tgid, bool is_ours, struct jit_files *ret_files)
 {
-	uint32_t number = number_in_names(tgid);
+	uint32_t number = jit_files_number(tgid);
 	char path[64];
 
 	*ret_files = (struct jit_files){ 0 };

@@ -19,6 +19,9 @@ struct jit_files {
 	int refusal;	     /* negative errno of the last one refused */
 };
 
+/* The process's number in its own pid namespace: its files have that in their names. For a process that has ended, the outer number: its
+ * files are looked for in our root. */
+uint32_t jit_files_number(uint32_t tgid);
 /* Opens the files. For a process that has ended, opens the perf map only; jit_files_add_dump adds a jitdump whose path the caller saw
  * mapped. `is_ours`: see proxy_open_own. Fills ret_files in any case. */
 void jit_files_open(struct proxy *proxy, uint32_t tgid, bool is_ours, struct jit_files *ret_files);

@@ -7,6 +7,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
@@ -21,6 +22,12 @@ struct object {
 	uint64_t device;      /* where it was when it was first found; 0: not known */
 	uint64_t serial;      /* unique over all files; not 0 */
 };
+
+/* Code that a runtime compiled into memory, which has a file of its own: .NET's "/memfd:doublemapper (deleted)". */
+static inline bool object_is_compiled(const struct object *object)
+{
+	return !object->elf && !strncmp(object->path, "/memfd:", strlen("/memfd:"));
+}
 
 struct object_table;
 struct proxy;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/process_labels.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,43 @@ struct process_labels *process_labels_new(const struct process_identity *identit
 	add(&draft, PROCESS_LABEL_CGROUP, "", strcmp(identity->cgroup, "/") != 0 ? identity->cgroup : ""); /* the root says nothing */
 	for (uint32_t i = 0; i < names->nr; i++)
 		add(&draft, PROCESS_LABEL_ENVIRONMENT, names->names[i], values->values[i]);
+	qsort(draft.list, draft.nr, sizeof(*draft.list), by_key);
+	return make(&draft);
+}
+
+static bool is_published(const char *key)
+{
+	static const char *const keys[] = { PROCESS_LABEL_SERVICE,  PROCESS_LABEL_SERVICE_SPACE, PROCESS_LABEL_VERSION,
+					    PROCESS_LABEL_INSTANCE, PROCESS_LABEL_DEPLOYMENT,	 PROCESS_LABEL_DEPLOYMENT_OLD };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (!strcmp(key, keys[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool has_key(const struct draft *draft, const char *key)
+{
+	for (uint32_t i = 0; i < draft->nr; i++) {
+		if (!strcmp(draft->list[i].key, key))
+			return true;
+	}
+	return false;
+}
+
+struct process_labels *process_labels_join(const struct process_labels *own, const struct process_context *context)
+{
+	struct draft draft = { .nr = 0 };
+
+	for (uint32_t i = 0; i < context->nr_attributes; i++) {
+		if (is_published(context->attributes[i].key))
+			add(&draft, context->attributes[i].key, "", context->attributes[i].text);
+	}
+	for (uint32_t i = 0; i < own->nr; i++) {
+		if (!has_key(&draft, own->list[i].key))
+			add(&draft, own->list[i].key, "", own->list[i].text);
+	}
 	qsort(draft.list, draft.nr, sizeof(*draft.list), by_key);
 	return make(&draft);
 }

@@ -634,6 +634,13 @@ const struct process_mapping *process_table_find(const struct process_table *tab
 	return NULL;
 }
 
+bool process_table_is_current(const struct process_table *table, uint32_t tgid, uint32_t generation)
+{
+	const struct process *process = find_process(table, tgid);
+
+	return process && process->alive && process->generation == generation;
+}
+
 /* Returns when the first mapping of a later generation began. */
 uint64_t process_table_generation_end(const struct process_table *table, uint32_t tgid, uint32_t generation)
 {

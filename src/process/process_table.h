@@ -49,6 +49,8 @@ struct mappings_at {
 };
 /* 0; -ENOENT: nothing is known of the process; -ENOMEM. */
 MUST_CHECK int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct mappings_at *ret_mappings);
+/* Is it the generation of the process as it lives now, by the events so far? */
+bool process_table_is_current(const struct process_table *table, uint32_t tgid, uint32_t generation);
 /* Returns when a pc of `tgid` first meant another file than in that generation, CLOCK_MONOTONIC; UINT64_MAX: not yet, or the process has
  * ended. */
 uint64_t process_table_generation_end(const struct process_table *table, uint32_t tgid, uint32_t generation);

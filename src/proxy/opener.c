@@ -9,8 +9,10 @@
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/vfs.h>
 
 #include "base/caller.h"
@@ -27,7 +29,7 @@ struct job { /* one opening */
 	int proc_fd;	   /* the process's directory in /proc, for its root; -1: our root */
 	/* Who may own the file, beside root: the process's user or, for a debug file, the owner of the file that it describes. */
 	uint32_t owner;
-	bool is_debug;
+	bool is_debug, is_socket;
 	uint64_t device;   /* of the file that a debug file describes */
 	uint64_t max_bytes;
 	char path[PATH_MAX];
@@ -107,6 +109,30 @@ static bool is_wanted(const struct job *job, int fd)
 	return !job->is_debug || (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG));
 }
 
+static int check_socket(const struct job *job, int path_fd)
+{
+	struct stat st;
+
+	if (fstat(path_fd, &st))
+		return -errno;
+	return !S_ISSOCK(st.st_mode) ? -ENOTSOCK : st.st_uid == job->owner ? 0 : -EPERM;
+}
+
+/* The kernel says which process called listen(2). */
+static int connect_to(const struct job *job, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct ucred listener;
+	socklen_t size = sizeof(listener);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size))
+		return -errno;
+	return (uint32_t)listener.pid == job->tgid ? MOVE_FD(fd) : -EPERM;
+}
+
 /* Checks the file before opening it for reading, as opening alone triggers some devices. Then opens that same inode, even if the path is
  * renamed meanwhile. */
 static int open_as_stranger(struct job *job)
@@ -127,10 +153,12 @@ static int open_as_stranger(struct job *job)
 	path_fd = (int)syscall(SYS_openat2, root_fd, job->path, &how, sizeof(how));
 	if (path_fd < 0)
 		return -errno;
-	err = check_file(job, path_fd);
+	err = job->is_socket ? check_socket(job, path_fd) : check_file(job, path_fd);
 	if (err)
 		return err;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd); /* any thread of this process may follow it */
+	if (job->is_socket)
+		return connect_to(job, self);
 	fd = open(self, O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -253,5 +281,18 @@ int opener_open_own(uint32_t tgid, bool is_ours, const char *path, uint64_t max_
 		job->owner = job->as.uid;
 	else if (err == -ESRCH)
 		err = become_of_the_gone(job, is_ours);
+	return err ? err : run(job);
+}
+
+int opener_connect_own(uint32_t tgid, const char *path)
+{
+	CLEANUP(job_freep) struct job *job = is_path(path) ? job_new(path, 0) : NULL;
+	int err;
+
+	if (!job)
+		return is_path(path) ? -ENOMEM : -EINVAL;
+	err = find_credentials(job, tgid);
+	job->owner = job->as.uid;
+	job->is_socket = true;
 	return err ? err : run(job);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opener: opens, for reading, the files that a process's own data refer to (perf map, jitdump, debug link). It opens them exactly as that
- * process could: in its root, with its user, groups and capabilities. Otherwise whoever writes such a path could make a profiler that runs
- * as root read a file for him. Each file is opened in a thread of its own, which gives up its rights; the call takes as long as the file
- * system does (proxy/proxy.h). When we are not root, we open as ourselves, in the process's root.
+/* opener: opens, for reading, the files that a process's own data refer to (perf map, jitdump, debug link), and connects to its socket. It
+ * opens them exactly as that process could: in its root, with its user, groups and capabilities. Otherwise whoever writes such a path could
+ * make a profiler that runs as root read a file for him. Each file is opened in a thread of its own, which gives up its rights; the call
+ * takes as long as the file system does (proxy/proxy.h). When we are not root, we open as ourselves, in the process's root.
  *
  * Opens only regular files, none of procfs (where "self" is us). Any thread. Side effect: the first thread that changes its user makes the
  * whole process not dumpable (no core files, no ptrace by its own user): see the kernel's commit_creds(). */
@@ -33,3 +33,9 @@ MUST_CHECK int opener_open_debug(uint32_t tgid, const struct debugged *of, const
  * as nobody, when the file's owner is our user or root; as ourselves and anywhere when `is_ours` says that we started the process. For one
  * that has ended but is not reaped yet, opens as its user. */
 MUST_CHECK int opener_open_own(uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes);
+
+/* Connects to the Unix stream socket at `path`, as the process itself could. Its owner must be the process's user, and the process itself
+ * must listen there: others may create sockets in the same directory. Nothing was sent. Returns a descriptor that does not block, or:
+ * -EPERM: another process listens there, or another user owns it; -ENOTSOCK; -EAGAIN: too many wait there; -ECONNREFUSED: nobody listens;
+ * -ESRCH: the process has ended. */
+MUST_CHECK int opener_connect_own(uint32_t tgid, const char *path);

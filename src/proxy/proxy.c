@@ -326,21 +326,42 @@ static int open_trusted_memory(struct proxy *proxy, uint32_t tgid)
 	return proxy_trusts(proxy, tgid) ? MOVE_FD(fd) : -EPERM;
 }
 
-int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size)
+/* Opens it at the first read. -EPERM: the proxy must read it. */
+static int open_memory(struct proxy_memory *memory)
 {
-	CLEANUP(closep) int fd = open_trusted_memory(proxy, tgid);
+	if (memory->fd >= 0)
+		return proxy_trusts(memory->proxy, memory->tgid) ? memory->fd : -EPERM;
+	memory->fd = open_trusted_memory(memory->proxy, memory->tgid);
+	return memory->fd;
+}
+
+int proxy_memory_read(struct proxy_memory *memory, uint64_t from, void *to, size_t size)
+{
+	int fd = open_memory(memory);
 
 	if (fd != -EPERM)
 		return fd < 0 ? fd : process_memory_read(fd, from, to, size);
 	for (size_t at = 0; at < size;) {
 		size_t piece = size - at < PROXY_DATA_BYTES ? size - at : PROXY_DATA_BYTES;
-		ssize_t got = read_piece(proxy, PROXY_MEMORY, tgid, from + at, (char *)to + at, piece);
+		ssize_t got = read_piece(memory->proxy, PROXY_MEMORY, memory->tgid, from + at, (char *)to + at, piece);
 
 		if (got != (ssize_t)piece)
 			return got < 0 ? (int)got : -EFAULT;
 		at += piece;
 	}
 	return 0;
+}
+
+void proxy_memory_done(struct proxy_memory *memory)
+{
+	closep(&memory->fd);
+}
+
+int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size)
+{
+	CLEANUP(proxy_memory_done) struct proxy_memory memory = PROXY_MEMORY_OF(proxy, tgid);
+
+	return proxy_memory_read(&memory, from, to, size);
 }
 
 size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size)
@@ -439,4 +460,11 @@ int proxy_open_own(struct proxy *proxy, uint32_t tgid, bool is_ours, const char 
 	struct proxy_request request = { .kind = PROXY_OPEN_OWN, .tgid = tgid, .is_ours = is_ours, .max_bytes = max_bytes };
 
 	return set_path(&request, path) ? ask_to_open(proxy, &request, -1, NULL) : -EINVAL;
+}
+
+int proxy_connect_own(struct proxy *proxy, uint32_t tgid, const char *path)
+{
+	struct proxy_request request = { .kind = PROXY_CONNECT_OWN, .tgid = tgid };
+
+	return set_path(&request, path) ? ask_for_fd(proxy, &request, -1, NULL) : -EINVAL;
 }

@@ -37,6 +37,18 @@ void proxy_set_nice(struct proxy *proxy, int nice); /* of the helper, if there i
  * request is performed here, however long it takes. So is reading the memory and maps of processes of root and our user. A file is charged
  * to the user of the process that maps it or refers to it. */
 
+/* The memory of one process, for reads in a row, of which only the first opens that of a trusted process. It stays what it was then: when
+ * the process has executed another program, reads give -ESRCH. */
+struct proxy_memory {
+	struct proxy *proxy;
+	uint32_t tgid;
+	int fd; /* below 0: not open */
+};
+#define PROXY_MEMORY_OF(of_proxy, of_tgid) ((struct proxy_memory){ .proxy = (of_proxy), .tgid = (of_tgid), .fd = -1 })
+/* As process_memory_read (base/process_memory.h). */
+MUST_CHECK int proxy_memory_read(struct proxy_memory *memory, uint64_t from, void *to, size_t size);
+void proxy_memory_done(struct proxy_memory *memory);
+
 /* As process_memory_read and process_memory_read_some (base/process_memory.h). */
 MUST_CHECK int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size);
 size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size);
@@ -58,6 +70,7 @@ MUST_CHECK int proxy_open(struct proxy *proxy, uint32_t tgid, int path_fd, uint6
  * (proxy/debug_path.h), as an untrusted file may control the caller; else -EPERM. */
 MUST_CHECK int proxy_open_debug(struct proxy *proxy, uint32_t tgid, const struct debugged *of, const char *path, uint64_t max_bytes);
 MUST_CHECK int proxy_open_own(struct proxy *proxy, uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes);
+MUST_CHECK int proxy_connect_own(struct proxy *proxy, uint32_t tgid, const char *path); /* as opener_connect_own */
 
 struct proxy_counts {
 	uint32_t nr_timed_out, nr_refused;

@@ -68,7 +68,7 @@ static bool is_of_device(const struct proxy_request *request)
 /* Whoever wrote the path, or mounted something there, need not be the process's user. */
 static bool is_of_name(uint32_t kind)
 {
-	return kind == PROXY_OPEN_DEBUG || kind == PROXY_OPEN_OWN;
+	return kind == PROXY_OPEN_DEBUG || kind == PROXY_OPEN_OWN || kind == PROXY_CONNECT_OWN;
 }
 
 static bool is_alike(const struct proxy_culprit *culprit, const struct proxy_request *request)

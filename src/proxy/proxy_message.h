@@ -21,6 +21,7 @@ enum proxy_kind {
 	PROXY_OPEN,
 	PROXY_OPEN_DEBUG,
 	PROXY_OPEN_OWN,
+	PROXY_CONNECT_OWN,
 	PROXY_IDENTITY, /* `path`: names of variables, each with PROXY_NAME_END behind. The data is a struct proxy_identity */
 };
 #define PROXY_NAME_END '='

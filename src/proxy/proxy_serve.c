@@ -185,6 +185,9 @@ static int perform(const struct proxy_request *request, struct proxy_fds fds, st
 	case PROXY_OPEN_OWN:
 		return give(request, opener_open_own(request->tgid, request->is_ours, request->path, request->max_bytes), fds.copy, answer,
 			    ret_fd);
+	case PROXY_CONNECT_OWN:
+		*ret_fd = opener_connect_own(request->tgid, request->path);
+		return *ret_fd < 0 ? *ret_fd : 0;
 	}
 	return -EINVAL;
 }

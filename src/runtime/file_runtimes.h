@@ -11,7 +11,7 @@
 #include "runtime/libc_facts.h"
 #include "runtime/runtime.h"
 
-#define FILE_RUNTIMES_MAX 2 /* in one file */
+#define FILE_RUNTIMES_MAX 3 /* in one file: two languages, or a language and what is none */
 
 struct file_runtimes {
 	struct libc_facts libc; /* all zero: not a C library */

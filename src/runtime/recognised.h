@@ -15,10 +15,12 @@ struct recognised {
 	const char *entries[SONDE_MAX_LOOPS];
 	bool compiles;        /* it compiles all code: its frames are on the native stack, in memory without a file */
 	const char *help;     /* what shows its functions */
+	bool is_alone;        /* runtimes whose frames are walked export that symbol, too */
+	const char *section;  /* that its file also has; or NULL */
 };
 
-/* As struct runtime's `examine`. */
-MUST_CHECK int recognised_examine(const struct elf_file *elf, struct runtime_image *ret_image);
+/* As struct runtime's `examine`. has_walked: the file has a runtime whose frames are walked, or would be in another version. */
+MUST_CHECK int recognised_examine(const struct elf_file *elf, bool has_walked, struct runtime_image *ret_image);
 const struct recognised *recognised_find(const char *name); /* NULL: there is none of that name */
 uint32_t recognised_number(const struct recognised *recognised);
 const struct recognised *recognised_at(uint32_t number); /* with a number from recognised_number */

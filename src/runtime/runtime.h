@@ -92,6 +92,8 @@ struct runtime {
 	 * frames. A line that is not in a copy is 0. */
 	int (*describe)(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
 			const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);
+	/* What it is called to people, without a version; NULL: a language, by its name. */
+	const char *called;
 	/* Where the layout of its data comes from, in words. */
 	const char *layout;
 	/* What tells of its own heap, which does not use malloc, and of what shows that one; NULL: it uses malloc. */

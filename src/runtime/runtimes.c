@@ -95,29 +95,31 @@ bool runtime_image_is_sound(const struct runtime_image *image)
 	       runtime->is_sound(image);
 }
 
-/* The runtime of this kind in the file, or with SONDE_RUNTIME_NONE one that is only recognised. 0, -ENOENT or -ENOMEM. */
-static int examine_for(uint32_t kind, const struct elf_file *elf, struct runtime_image *ret_image)
+/* Adds what was found, if it makes sense: in some hostile files it does not. 0 or -ENOMEM. */
+static int add_found(int err, struct runtime_image *image, struct runtime_image *images, uint32_t *nr)
 {
-	int err = runtimes[kind] ? runtimes[kind]->examine(elf, ret_image) : recognised_examine(elf, ret_image);
-
 	if (err)
-		return err == -ENOMEM ? err : -ENOENT;
-	drop_wrapped_loops(ret_image);
-	return runtime_image_is_sound(ret_image) ? 0 : -ENOENT; /* not true for some hostile files */
+		return err == -ENOMEM ? err : 0;
+	drop_wrapped_loops(image);
+	if (runtime_image_is_sound(image))
+		images[(*nr)++] = *image;
+	return 0;
 }
 
 int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_images, uint32_t max)
 {
+	struct runtime_image image = { 0 };
+	bool has_walked = false;
 	uint32_t nr = 0;
+	int err = 0;
 
-	for (uint32_t kind = 0; kind < SONDE_RUNTIME_COUNT && nr < max; kind++) {
-		struct runtime_image image = { 0 };
-		int err = examine_for(kind, elf, &image);
-
-		if (err == -ENOMEM)
-			return err;
-		if (!err)
-			ret_images[nr++] = image;
+	for (uint32_t kind = SONDE_RUNTIME_NONE + 1; !err && kind < SONDE_RUNTIME_COUNT && nr < max; kind++) {
+		image = (struct runtime_image){ 0 };
+		err = add_found(runtimes[kind]->examine(elf, &image), &image, ret_images, &nr);
+		has_walked |= nr && ret_images[nr - 1].runtime == kind && !(SONDE_RUNTIMES_WITH_LABELS >> kind & 1);
 	}
-	return (int)nr;
+	image = (struct runtime_image){ 0 };
+	if (!err && nr < max)
+		err = add_found(recognised_examine(elf, has_walked, &image), &image, ret_images, &nr);
+	return err ? err : (int)nr;
 }

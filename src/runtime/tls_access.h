@@ -12,7 +12,8 @@
 /* Decodes the exported function `function`. The pc is as linked; the C library's facts are not filled in. 0; -ENOENT: no such function;
  * -EOPNOTSUPP: it does something else, or is not x86-64 code; -ENOMEM. */
 MUST_CHECK int tls_access_decode(const struct elf_file *elf, const char *function, struct sonde_tls *ret_tls);
-/* Finds an exported TLS symbol by the GOT slot that is filled for it. 0; -ENOENT: no such symbol; -EOPNOTSUPP: it has no slot. */
+/* Finds an exported TLS symbol: in a program by its place in the program's block, in a library by the GOT slot that is filled for it. 0;
+ * -ENOENT: no such symbol; -EOPNOTSUPP: it has no slot. */
 MUST_CHECK int tls_access_symbol(const struct elf_file *elf, const char *symbol, struct sonde_tls *ret_tls);
 /* True: one of the two functions above could have made it. */
 bool tls_access_is_sound(const struct sonde_tls *tls);

@@ -23,6 +23,7 @@ struct naming_thread {
 	bool is_started, lines;
 	int done_fd;
 	uint64_t cost_user_ns, cost_system_ns; /* of the thread, already in an account */
+	uint64_t bound_bytes;       /* of the cache; read and written atomically. 0: as it is */
 	uint64_t haste_ns;          /* for the oldest unfinished window (clock_is_past) */
 	pthread_mutex_t lock;       /* for the members below */
 	pthread_cond_t has_changed;
@@ -42,8 +43,11 @@ static int make_profile(struct naming_thread *thread, struct named_window *named
 				       .cache = thread->cache,
 				       .kernel = thread->kernel,
 				       .haste_ns = &thread->haste_ns };
+	uint64_t bound_bytes = __atomic_exchange_n(&thread->bound_bytes, 0, __ATOMIC_RELAXED);
 	int err = kernel_names_refresh(thread->kernel);
 
+	if (bound_bytes)
+		name_cache_bound(thread->cache, bound_bytes);
 	return err ? err : measurement_profile(thread->options.measurement, named->window, &naming, &named->profile, &named->nr_skipped);
 }
 
@@ -142,6 +146,11 @@ int naming_thread_new(const struct naming_thread_options *options, struct diag *
 void naming_thread_want_lines(struct naming_thread *thread, bool lines)
 {
 	thread->lines = lines;
+}
+
+void naming_thread_bound(struct naming_thread *thread, uint64_t max_bytes)
+{
+	__atomic_store_n(&thread->bound_bytes, max_bytes, __ATOMIC_RELAXED);
 }
 
 static void end(struct naming_thread *thread)

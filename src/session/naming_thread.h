@@ -22,6 +22,8 @@ struct naming_thread;
 /* 0; -ENOMEM; or as parser_new and proxy_new. */
 MUST_CHECK int naming_thread_new(const struct naming_thread_options *options, struct diag *diag, struct naming_thread **ret_thread);
 void naming_thread_want_lines(struct naming_thread *thread, bool lines); /* source lines, too; call it before the first window */
+/* Names that are kept from window to window take at most so many bytes, from the next window on; 8 MiB. */
+void naming_thread_bound(struct naming_thread *thread, uint64_t max_bytes);
 void naming_thread_free(struct naming_thread *thread); /* waits for the thread to end; takes NULL */
 int naming_thread_fd(const struct naming_thread *thread); /* readable when a window is done; for epoll, borrowed */
 uint32_t naming_thread_nr(const struct naming_thread *thread); /* its windows, including those done but not yet taken */

@@ -84,8 +84,8 @@ static int check_labels(struct sonde_session *session)
 {
 	const struct sonde_session_options *o = &session->options;
 
-	if (o->process_labels && session->measurement->type->profile != measurement_add_samples)
-		return diag_errno(&session->diag, EINVAL, "samples of events have labels of their processes: this mode has none");
+	if (o->process_labels && !session->measurement->type->has_labels)
+		return diag_errno(&session->diag, EINVAL, "samples and waits have labels of their processes: this mode has none");
 	if (o->environment && *o->environment && !o->process_labels)
 		return diag_errno(&session->diag, EINVAL, "variables of the environment are labels of processes, which are not requested");
 	for (const char *const *name = o->environment; name && *name; name++) {
@@ -100,6 +100,15 @@ static int check_labels(struct sonde_session *session)
 					  *name, ENVIRONMENT_NAME_BYTES - 1);
 	}
 	return 0;
+}
+
+static int check_perf_map(struct sonde_session *session)
+{
+	const struct sonde_session_options *o = &session->options;
+
+	if (!o->perf_map || (o->nr_tgids && session->measurement->needs_engine))
+		return 0;
+	return diag_errno(&session->diag, EINVAL, "perf maps are of processes whose stacks are taken: name them by their ids");
 }
 
 static void fill_sampling(struct sonde_session *session)
@@ -158,5 +167,5 @@ int session_take_options(struct sonde_session *session, const struct sonde_sessi
 	if (err)
 		return err;
 	fill_sampling(session);
-	return make_measurement(session) ?: check_windows(session) ?: check_labels(session);
+	return make_measurement(session) ?: check_windows(session) ?: check_labels(session) ?: check_perf_map(session);
 }

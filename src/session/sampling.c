@@ -37,6 +37,7 @@ const struct measurement_type sampling_measurement = {
 	.load = load,
 	.set_rate = set_rate,
 	.profile = measurement_add_samples,
+	.has_labels = true,
 	.nr = measurement_nr_samples,
 	.account = account,
 };

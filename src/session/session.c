@@ -155,6 +155,14 @@ int sonde_session_set_rate(struct sonde_session *session, uint64_t freq_hz)
 	return 0;
 }
 
+int sonde_session_set_memory(struct sonde_session *session, uint64_t unwind_bytes)
+{
+	if (!session || !session->naming || unwind_bytes < SONDE_CHUNK_BYTES || unwind_bytes > session->options.unwind_bytes)
+		return -EINVAL;
+	session->next_unwind_bytes = unwind_bytes;
+	return 0;
+}
+
 static int wait_on(struct sonde_session *session, int fd)
 {
 	struct epoll_event interest = { .events = EPOLLIN };
@@ -350,6 +358,7 @@ static int stop(struct sonde_session *session, uint64_t *ret_end_ns)
 	if (measurement->needs_engine)
 		sampler_stop(session->engine.sampler);
 	*ret_end_ns = !err && end_ns ? end_ns : clock_ns();
+	perf_maps_end(MOVE(session->perf_maps), &session->account);
 	if (!measurement->takes_whole_command)
 		end_command(session);
 	return err;
@@ -380,7 +389,6 @@ static int wait_on_all(struct sonde_session *session)
 	return err;
 }
 
-/* Runs until the measured part has ended. */
 /* What other processes did while the programs were loaded has filled the side-band's rings, which takes seconds on a busy machine. The
  * command's own first records, its mappings, must find room there. */
 static int make_room(struct sonde_session *session)
@@ -388,9 +396,19 @@ static int make_room(struct sonde_session *session)
 	return session->measurement->needs_engine ? tracker_read(session->engine.tracker, &session->diag) : 0;
 }
 
+/* Before the start: what a process does to write its map is not what is measured. */
+static int begin_perf_maps(struct sonde_session *session)
+{
+	if (!session->options.perf_map)
+		return 0;
+	return perf_maps_begin(session->engine.proxy, &session->targets, session->stop_fd, &session->account, &session->perf_maps) ?:
+	       make_room(session);
+}
+
+/* Runs until the measured part has ended. */
 static int observe(struct sonde_session *session)
 {
-	int err = wait_on_all(session) ?: start(session);
+	int err = wait_on_all(session) ?: begin_perf_maps(session) ?: start(session);
 
 	if (!err && session->command)
 		err = make_room(session);

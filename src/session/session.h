@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "engine/engine.h"
 #include "engine/measurement.h"
+#include "engine/perf_maps.h"
 #include "engine/target.h"
 #include "engine/window.h"
 #include "identity/environment.h"
@@ -49,6 +50,7 @@ struct sonde_session {
 	bool command_goes_on;                 /* still running, though it was asked to end */
 	struct debug_files *debug_files;      /* NULL: debuginfod is not used */
 	struct jit_file_cache *jit_file_cache;
+	struct perf_maps *perf_maps;          /* with options.perf_map, while it measures */
 	struct engine engine;                 /* zeros: the measurement needs none */
 	struct measurement *measurement;
 	/* of the recording, when the last window closed: counts of all windows, notes made since then */
@@ -61,6 +63,7 @@ struct sonde_session {
 	uint64_t interval_ns;                 /* when the interval ends; UINT64_MAX: no intervals */
 	uint32_t nr_windows;                  /* closed so far */
 	uint64_t next_freq_hz;                /* of the next window; 0: as it is */
+	uint64_t next_unwind_bytes;           /* likewise */
 	struct naming_thread *naming;         /* NULL: no windows, or a single one, resolved at the end of the recording */
 	struct profile *profile;              /* of the last finished window; NULL: none yet */
 	struct window_totals totals;

@@ -4,9 +4,13 @@
 #include <sonde/sonde.h>
 
 #include "model/account.h"
+#include "runtime/runtime.h"
+
+#define WINDOW_COUNTS_OTHERS 16 /* room for those without a list of reasons */
+#define WINDOW_MAX_COUNTS (WINDOW_COUNTS_OTHERS + SONDE_FILTER_COUNT + SONDE_DROP_COUNT + SONDE_STOP_COUNT + SONDE_RUNTIME_COUNT)
 
 struct window_counts {
-	struct sonde_window_count list[16 + SONDE_FILTER_COUNT + SONDE_DROP_COUNT + SONDE_STOP_COUNT];
+	struct sonde_window_count list[WINDOW_MAX_COUNTS];
 	uint32_t nr;
 };
 

@@ -10,6 +10,7 @@
 
 #define WINDOW_BYTES ((size_t)64 << 20) /* a window of this size ends early */
 #define WAIT_MS 50
+#define NAMES_SHARE 8 /* of what unwind tables may take; 8 MiB by default */
 #define ANNOUNCE_NS (2 * (uint64_t)ENGINE_STEP_NS) /* how long before a window's end the border is set: sums in the kernel need it */
 #define LEAD_NS 20000000u /* and the least: longer than our thread is kept off its CPU between two instructions */
 
@@ -137,6 +138,17 @@ static void change_rate(struct sonde_session *session)
 	session->next_freq_hz = 0;
 }
 
+static int change_memory(struct sonde_session *session)
+{
+	uint64_t bytes = session->next_unwind_bytes;
+
+	if (!bytes)
+		return 0;
+	session->next_unwind_bytes = 0;
+	naming_thread_bound(session->naming, bytes / NAMES_SHARE);
+	return tracker_bound(session->engine.tracker, bytes);
+}
+
 static int end_window(struct sonde_session *session)
 {
 	uint64_t border_ns = session->border_ns;
@@ -151,11 +163,11 @@ static int end_window(struct sonde_session *session)
 	if (!err)
 		err = session_close_window(session, border_ns, &window);
 	session->border_ns = 0;
-	if (!err)
-		change_rate(session);
-	if (!err)
-		naming_thread_give(session->naming, window);
-	return err;
+	if (err)
+		return err;
+	change_rate(session);
+	naming_thread_give(session->naming, window);
+	return change_memory(session);
 }
 
 /* Is it time to set the window's border? */

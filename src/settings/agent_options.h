@@ -15,6 +15,9 @@ struct destination_arguments {
 struct agent_arguments {
 	uint64_t freq_hz, window_s, duration_s, store_max_bytes;
 	uint64_t max_cpu_percent; /* 0: no limit */
+	uint64_t max_memory_mib;  /* 0: no limit */
+	uint64_t audit_every;     /* 0: none */
+	const char *counters;     /* NULL: none */
 	const char *store, *store_max_age, *config;
 	const char *runtimes; /* NULL: all */
 	const char *symbols;
@@ -32,7 +35,7 @@ struct agent_arguments {
 	bool print_config, status;
 };
 
-#define AGENT_NR_OPTIONS 59
+#define AGENT_NR_OPTIONS 62
 extern const struct option_spec agent_options[AGENT_NR_OPTIONS];
 /* What holds where nothing is given: in the arguments, zeros are not given. */
 extern const struct agent_arguments agent_defaults;

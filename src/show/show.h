@@ -27,7 +27,9 @@ struct show_options {
 	X(FILE, "file", "FILE") \
 	X(LANGUAGE, "language", "LANGUAGE") \
 	X(STATE, "state", "STATE") \
-	X(LABEL, "label", "LABEL")
+	X(LABEL, "label", "LABEL") \
+	X(SPAN, "span", "SPAN AND TRACE, PROCESS") \
+	X(TRACE, "trace", "TRACE")
 
 #define X(id, word, heading) SHOW_BY_##id,
 enum show_by { SHOW_BY_LIST(X) SHOW_BY_COUNT };

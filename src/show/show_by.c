@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables by what a sample belongs to, once (command, process, thread, CPU, state) or more often (label), or by its frames: a file or
- * language has it as self by its innermost frame, and as total by any frame. A command is all processes with one name. */
+/* Tables by what a sample belongs to, once (command, process, thread, CPU, state, span, trace) or more often (label), or by frames: a file
+ * or language has it as self by its innermost frame, and as total by any frame. A command is all processes with one name. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "frames/language.h"
 #include "frames/process_names.h"
+#include "model/span_label.h"
 #include "show/show_table.h"
 #include "show/show_text.h"
 
@@ -16,11 +17,12 @@
 #define ROWS_BYTES_MAX ((size_t)4 << 30)
 
 struct group {
-	uint32_t key[4];      /* name, tgid, tid; cpu; a path or state (string); of a label see label_group; 0 if `language` is the key */
+	/* name, tgid, tid; cpu; path, state or trace (string); name, tgid, span, trace; of a label see label_group; 0: `language` is it */
+	uint32_t key[4];
 	const char *language; /* the last part of the key */
 	uint32_t last_sample; /* last sample counted into total, plus one */
 	uint32_t hottest;     /* row of the functions, or PROFILE_NONE */
-	uint32_t nr_processes, tgid; /* of a command: the first one's tgid */
+	uint32_t nr_processes, tgid; /* of a command or trace: the first one's tgid */
 	int64_t self, total, hottest_self;
 };
 #define GROUP_KEY_BYTES offsetof(struct group, last_sample)
@@ -29,7 +31,7 @@ struct grouping {
 	const struct profile *profile;
 	const struct functions *functions;
 	uint32_t *process_names; /* by sample, for commands and processes */
-	struct u64_map processes; /* (group, tgid) of commands: seen */
+	struct u64_map processes; /* (group, tgid) of commands and traces: seen */
 	enum show_by by;
 	uint32_t fold;         /* of the shown value */
 	struct interned groups; /* of struct group */
@@ -69,15 +71,18 @@ static struct group *group_at(const struct grouping *grouping, uint32_t i)
 	return interned_at(&grouping->groups, i);
 }
 
-/* The state that stands at the leaf end of the stack, before the thread's code: a string; PROFILE_NONE: there is none. */
-static uint32_t state_of(const struct functions *functions, const struct whole_stack *stack)
+static void set_span(const struct grouping *grouping, const struct profile_sample *sample, uint32_t number, struct group *group)
 {
-	uint32_t code = stack->nr ? functions_code_at(functions, stack) : 0, row;
+	struct span_ids ids = span_ids_of(grouping->profile, sample->labels);
 
-	if (!stack->nr)
-		return PROFILE_NONE;
-	row = functions->of_location[whole_stack_at(stack, code ? code - 1 : 0)];
-	return functions->rows[row].is_code || row == functions->waker ? PROFILE_NONE : functions->rows[row].name;
+	if (grouping->by == SHOW_BY_TRACE) {
+		group->language = ids.trace == PROFILE_NONE ? "[no trace]" : NULL;
+		group->key[0] = group->language ? 0 : ids.trace;
+		return;
+	}
+	group->language = ids.span == PROFILE_NONE ? "[no span]" : NULL;
+	if (!group->language)
+		memcpy(group->key, (uint32_t[]){ grouping->process_names[number], sample->tgid, ids.span, ids.trace }, sizeof(group->key));
 }
 
 static uint32_t group_of_sample(struct grouping *grouping, uint32_t number, const struct whole_stack *stack)
@@ -90,7 +95,7 @@ static uint32_t group_of_sample(struct grouping *grouping, uint32_t number, cons
 		group.key[0] = sample->cpu;
 		break;
 	case SHOW_BY_STATE:
-		group.key[0] = state_of(grouping->functions, stack);
+		group.key[0] = functions_state(grouping->functions, stack);
 		if (group.key[0] == PROFILE_NONE)
 			group.language = "[no state]";
 		break;
@@ -98,6 +103,10 @@ static uint32_t group_of_sample(struct grouping *grouping, uint32_t number, cons
 		group.key[0] = sample->comm;
 		group.key[1] = sample->tgid;
 		group.key[2] = sample->tid;
+		break;
+	case SHOW_BY_SPAN:
+	case SHOW_BY_TRACE:
+		set_span(grouping, sample, number, &group);
 		break;
 	default:
 		group.key[0] = grouping->process_names[number];
@@ -107,7 +116,7 @@ static uint32_t group_of_sample(struct grouping *grouping, uint32_t number, cons
 	return interned_add(&grouping->groups, &group);
 }
 
-/* Counts the processes of a command. */
+/* Counts the processes of a command or trace. */
 static int count_process(struct grouping *grouping, uint32_t group_number, uint32_t tgid)
 {
 	uint64_t key = (uint64_t)group_number << 32 | tgid;
@@ -252,7 +261,9 @@ static int count_sample(struct grouping *grouping, uint32_t number)
 		return count_labels(grouping, sample, &stack, value);
 	group = group_of_sample(grouping, number, &stack);
 	err = count_in(grouping, group, &stack, value);
-	return err || grouping->by != SHOW_BY_COMM || !value ? err : count_process(grouping, group, sample->tgid);
+	if (err || !value || (grouping->by != SHOW_BY_COMM && grouping->by != SHOW_BY_TRACE))
+		return err;
+	return count_process(grouping, group, sample->tgid);
 }
 
 static int by_self(const void *a, const void *b)
@@ -296,6 +307,20 @@ static void write_label(const struct grouping *grouping, const struct group *gro
 	show_name(buffer, profile_string_text(profile, group->key[3] - 1));
 }
 
+/* The span first, so that its column is even. */
+static void write_span(const struct grouping *grouping, const struct group *group, struct buffer *buffer)
+{
+	const char *name = profile_string_text(grouping->profile, group->key[0]);
+
+	show_name(buffer, profile_string_text(grouping->profile, group->key[2]));
+	buffer_text(buffer, " ");
+	show_name(buffer, group->key[3] == PROFILE_NONE ? "[no trace]" : profile_string_text(grouping->profile, group->key[3]));
+	buffer_text(buffer, "  ");
+	show_name(buffer, *name ? name : "[no name]");
+	if (group->key[1])
+		buffer_printf(buffer, " %" PRIu32, group->key[1]);
+}
+
 static void write_name(const struct grouping *grouping, const struct group *group, struct buffer *buffer)
 {
 	if (group->language)
@@ -308,6 +333,8 @@ static void write_name(const struct grouping *grouping, const struct group *grou
 		show_name(buffer, profile_string_text(grouping->profile, group->key[0]));
 	else if (grouping->by == SHOW_BY_LABEL)
 		write_label(grouping, group, buffer);
+	else if (grouping->by == SHOW_BY_SPAN)
+		write_span(grouping, group, buffer);
 	else
 		write_owner(grouping, group, buffer);
 }
@@ -383,12 +410,13 @@ int show_groups(const struct profile *profile, enum show_by by, const struct fun
 				     .fold = profile_shown_fold(profile),
 				     .groups = INTERNED_INIT(struct group, GROUP_KEY_BYTES, ROWS_BYTES_MAX),
 				     .pairs = BUFFER_INIT(ROWS_BYTES_MAX) };
+	bool has_names = by == SHOW_BY_COMM || by == SHOW_BY_PROCESS || by == SHOW_BY_SPAN;
 	int err = 0;
 
 	grouping.of_location = calloc((size_t)profile_nr_locations(profile) + 1, sizeof(*grouping.of_location));
-	if (by == SHOW_BY_COMM || by == SHOW_BY_PROCESS)
+	if (has_names)
 		grouping.process_names = process_names(profile);
-	if (!grouping.of_location || ((by == SHOW_BY_COMM || by == SHOW_BY_PROCESS) && !grouping.process_names))
+	if (!grouping.of_location || (has_names && !grouping.process_names))
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < profile_nr_samples(profile); i++)
 		err = count_sample(&grouping, i);

@@ -10,7 +10,7 @@
 #include "codec/json_read.h"
 
 #define FIRST_POLICIES 16
-#define MAX_TEXT_BYTES 256
+#define MAX_POLICY_TEXT_BYTES 256
 #define DECIMALS       6
 
 void sky_policy_list_done(struct sky_policy_list *list)
@@ -223,8 +223,8 @@ static void put(struct sky_policy_list *list, const struct sky_policy *policy)
 int sky_policy_read(struct sky_policy_list *list, const char *json, size_t size, struct diag *diag)
 {
 	CLEANUP(reading_done) struct reading reading = { .r = json_reader_of(json, size),
-							 .key = BUFFER_INIT(MAX_TEXT_BYTES),
-							 .text = BUFFER_INIT(MAX_TEXT_BYTES),
+							 .key = BUFFER_INIT(MAX_POLICY_TEXT_BYTES),
+							 .text = BUFFER_INIT(MAX_POLICY_TEXT_BYTES),
 							 .list = list };
 
 	if (json_enter(&reading.r, '[')) {

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "abi/record.h"
+#include "stacks/label_table.h"
 
-#define OWN_MAX (SONDE_MAX_LABELS + 1) /* and the number of those left out: stacks/label_table.h */
+#define OWN_MAX (LABEL_TABLE_MAX + 1) /* and the number of those left out: stacks/label_table.h */
 
 static int add_text(struct profile *profile, const struct process_label *from, struct profile_label *label)
 {
@@ -42,4 +42,13 @@ int sample_labels_add(struct profile *profile, const struct process_labels *proc
 	}
 	sample->labels = profile_labels(profile, labels, nr);
 	return sample->labels == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+int sample_labels_add_known(struct profile *profile, const struct process_labels *process, uint64_t count, struct profile_sample *sample)
+{
+	if (process)
+		return sample_labels_add(profile, process, sample);
+	if (sample->tgid)
+		profile_account(profile)->labels_missed += count;
+	return 0;
 }

@@ -148,7 +148,7 @@ static int append_end(void *arg, bool has_more)
 	const struct stack *stack = making->stack;
 	const uint32_t *frames = stack_table_frames(making->builder->store->stacks, stack);
 
-	if (stack->stop == SONDE_STOP_COMPLETE)
+	if (stack->stop == SONDE_STOP_COMPLETE || stack->stop == SONDE_STOP_GAP)
 		return has_more ? append_location(making, resolver_no_natives(making->builder->resolver)) : 0;
 	return append_location(
 	    making, resolver_mark(making->builder->resolver, stack->stop, stack->nr ? frames[stack->nr - 1] : LOCATION_NO_MEMORY));

@@ -368,6 +368,8 @@ int stack_recorder_resolve(struct stack_recorder *recorder, const struct process
 		err = mark_used(recorder, walker);
 	if (!err)
 		err = runtime_stacks_ask_again(open_store(recorder)->runtimes, walker);
+	if (!err)
+		err = label_table_ask_again(open_store(recorder)->labels, walker);
 	recorder->pending.size = 0;
 	buffer_append(&recorder->pending, recorder->waiting.data, recorder->waiting.size);
 	recorder->waiting.size = 0;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define LABELS_BYTES_MAX ((size_t)1 << 30)
+
 struct stack_store *stack_store_new(void)
 {
 	struct stack_store *store = calloc(1, sizeof(*store));
@@ -12,7 +14,7 @@ struct stack_store *stack_store_new(void)
 		return NULL;
 	store->stacks = stack_table_new();
 	store->runtimes = runtime_stacks_new();
-	store->labels = label_table_new();
+	store->labels = label_table_new(LABELS_BYTES_MAX);
 	store->wakers = waker_table_new();
 	if (store->stacks && store->runtimes && store->labels && store->wakers)
 		return store;

@@ -24,6 +24,9 @@ struct stack_walker {
 	 * an earlier answer was NOT_YET. */
 	enum runtime_answer (*describe)(void *arg, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame,
 					const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function);
+	/* The name of an attribute in the context of one of the process's threads: its first bytes are copied to `key`, which has room for
+	 * SONDE_LABEL_KEY_BYTES. Returns the name's full number of bytes; 0: it has none, or it is not known. NULL: none has one. */
+	uint32_t (*context_key)(void *arg, uint32_t tgid, uint32_t generation, uint8_t number, char *key);
 	/* The kernel side could not read that process's memory there. */
 	void (*touch)(void *arg, uint32_t tgid, uint64_t pc);
 	void *arg;

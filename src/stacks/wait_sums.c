@@ -27,6 +27,8 @@ void wait_sums_free(struct wait_sums *sums)
 {
 	if (!sums)
 		return;
+	for (uint32_t i = 0; i < wait_sums_nr(sums); i++)
+		process_labels_unref(wait_sums_at(sums, i)->labels);
 	interned_done(&sums->sums);
 	interned_done(&sums->slots);
 	free(sums);

@@ -7,6 +7,7 @@
 
 #include "abi/wait.h"
 #include "base/cleanup.h"
+#include "process/process_labels.h"
 
 struct wait_sums;
 struct wait_sums *wait_sums_new(void); /* NULL: no memory */
@@ -22,6 +23,7 @@ struct wait_entry {
 	struct sonde_wait_sum sum; /* zeros: the wait continues, and nothing of it counts yet */
 	/* the key's, or its replacement: user space walked the stack of a thread that waited already when the recording began */
 	uint64_t user_stack;
+	struct process_labels *labels; /* of its process, a reference; NULL: not known, or not requested */
 };
 uint32_t wait_sums_nr(const struct wait_sums *sums);
 struct wait_entry *wait_sums_at(const struct wait_sums *sums, uint32_t i);

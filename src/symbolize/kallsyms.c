@@ -16,6 +16,7 @@
 #define MAX_FILE_BYTES ((uint64_t)512 << 20)
 #define MAX_SYMBOLS    ((size_t)8 << 20)
 #define NO_NAME	       UINT32_MAX
+#define PADDING	       "__pfx_" /* of the compiler's, before a function (CONFIG_FUNCTION_PADDING_BYTES) */
 
 enum rank { RANK_GLOBAL, RANK_WEAK, RANK_LOCAL, RANK_BOUNDARY };
 
@@ -164,10 +165,45 @@ static uint32_t drop_aliases(struct entry *entries, size_t nr, const char *text)
 	return nr_kept;
 }
 
+/* Does the second one name the function behind the first one's padding? */
+static bool is_padding_of(const char *padding, const char *name)
+{
+	return strncmp(padding, PADDING, sizeof(PADDING) - 1) == 0 && strcmp(padding + sizeof(PADDING) - 1, name) == 0;
+}
+
+/* Of the text without aliases. A function whose padding has a name shares that name's end: half of the text. */
+static int keep_names(const struct entry *entries, const char *text, struct kallsyms *kallsyms)
+{
+	CLEANUP(buffer_done) struct buffer kept = BUFFER_INIT(UINT32_MAX - 1);
+	const char *before = "";
+
+	for (uint32_t i = 0; i < kallsyms->nr; i++) {
+		const char *name = entries[i].name == NO_NAME ? NULL : text + entries[i].name;
+
+		if (!name) {
+			kallsyms->names[i] = NO_NAME;
+		} else if (is_padding_of(before, name)) {
+			kallsyms->names[i] = kallsyms->names[i - 1] + (uint32_t)sizeof(PADDING) - 1;
+		} else {
+			kallsyms->names[i] = (uint32_t)kept.size;
+			buffer_append(&kept, name, strlen(name) + 1);
+		}
+		before = name ?: "";
+	}
+	if (kept.err)
+		return kept.err;
+	kallsyms->text = realloc(kept.data, kept.size); /* gives the spare room back */
+	if (!kallsyms->text)
+		return -ENOMEM;
+	kept = BUFFER_INIT(0);
+	return 0;
+}
+
 static int finish(struct build *build, struct kallsyms *kallsyms)
 {
 	struct entry *entries = (struct entry *)build->entries.data;
 	size_t nr = build->entries.size / sizeof(*entries);
+	int err;
 
 	if (build->entries.err || build->text.err)
 		return build->entries.err ? build->entries.err : build->text.err;
@@ -180,14 +216,11 @@ static int finish(struct build *build, struct kallsyms *kallsyms)
 	kallsyms->names = calloc(kallsyms->nr, sizeof(*kallsyms->names));
 	if (!kallsyms->kaddrs || !kallsyms->names)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < kallsyms->nr; i++) {
+	for (uint32_t i = 0; i < kallsyms->nr; i++)
 		kallsyms->kaddrs[i] = entries[i].kaddr;
-		kallsyms->names[i] = entries[i].name;
-	}
-	kallsyms->text = realloc(build->text.data, build->text.size); /* gives the spare room back */
-	if (!kallsyms->text)
-		return -ENOMEM;
-	build->text = BUFFER_INIT(0);
+	err = keep_names(entries, build->text.data, kallsyms);
+	if (err)
+		return err;
 	memcpy(kallsyms->scheduler, build->scheduler, sizeof(kallsyms->scheduler));
 	return 0;
 }

@@ -18,6 +18,7 @@ struct kept_image {
 	struct runtime_image image;
 	uint32_t nr_good, nr_bad; /* frames that led to a function, or to nothing valid; counted until the first good one */
 	bool is_refused;          /* noted: once, not for each process */
+	bool is_second;           /* likewise */
 };
 
 /* The contents of a file. */
@@ -117,14 +118,23 @@ static const struct kept_file *file_of(const struct runtime_loader *loader, uint
 
 static const char *version_of(const struct runtime_image *image, char *to, size_t size)
 {
-	snprintf(to, size, "%s %u.%u", runtime_name(image->runtime), image->version[0], image->version[1]);
+	if (runtime_of(image->runtime)->called)
+		snprintf(to, size, "%s", runtime_of(image->runtime)->called);
+	else
+		snprintf(to, size, "%s %u.%u", runtime_name(image->runtime), image->version[0], image->version[1]);
 	return to;
 }
 
 static void note_unsupported(struct runtime_loader *loader, const struct runtime_image *image, const char *path)
 {
+	const struct recognised *recognised = image->runtime == SONDE_RUNTIME_NONE ? recognised_find(image->reason) : NULL;
 	char version[32];
 
+	if (recognised && recognised->compiles) {
+		account_note(loader->account, "%s of %s is not walked: its functions have the names of a perf map alone", image->reason,
+			     path);
+		return;
+	}
 	if (image->runtime == SONDE_RUNTIME_NONE) {
 		account_note(loader->account, "%s of %s is not walked: its frames are missing", image->reason, path);
 		return;
@@ -256,28 +266,24 @@ static void leave(struct runtime_loader *loader, uint32_t tgid)
 	free(process);
 }
 
-/* The memory of one process. */
-struct live_memory {
-	struct proxy *proxy;
-	uint32_t tgid;
-};
-
 static int read_memory(void *arg, uint64_t from, void *to, size_t size)
 {
-	const struct live_memory *live = arg;
-
-	return proxy_read_memory(live->proxy, live->tgid, from, to, size);
+	return proxy_memory_read(arg, from, to, size);
 }
 
 static void note_placed(struct runtime_loader *loader, struct placed *placed, const struct runtime_image *image)
 {
 	const struct object *file = object_table_at(process_table_objects(loader->processes), placed->object);
+	const char *called = runtime_of(image->runtime)->called;
 	char version[16];
 
 	if (loader->cache && file->elf && runtime_of(image->runtime)->describe) /* a runtime without frames loses none at the start */
 		table_cache_note_interpreter(loader->cache, file->elf, file->path);
 	snprintf(version, sizeof(version), "%u.%u.%u", image->version[0], image->version[1], image->version[2]);
-	account_runtime(loader->account, runtime_name(image->runtime), version, 1);
+	if (called)
+		account_runtime(loader->account, called, "", 1);
+	else
+		account_runtime(loader->account, runtime_name(image->runtime), version, 1);
 	placed->is_counted = true;
 }
 
@@ -339,7 +345,7 @@ static void place(struct runtime_loader *loader, struct kept_process *process, s
 {
 	const struct libc_facts *libc = &tell->libc;
 	struct placed *placed = &process->placed[kept->image.runtime];
-	struct live_memory live = { loader->proxy, process->tgid };
+	CLEANUP(proxy_memory_done) struct proxy_memory live = PROXY_MEMORY_OF(loader->proxy, process->tgid);
 	const struct runtime_memory memory = { .read = read_memory, .arg = &live };
 	struct diag diag = { 0 };
 	int err;
@@ -378,6 +384,22 @@ static uint64_t load_bias_of(const struct tell *tell, uint32_t object)
 	return largest ? largest->load_bias : 0;
 }
 
+/* Of a second file with labels nothing shows that they are missing, as it does for frames. */
+static void note_second(struct runtime_loader *loader, uint32_t tgid, uint32_t object, struct kept_image *kept)
+{
+	const struct kept_process *process = process_of(loader, tgid);
+	const struct object_table *objects = process_table_objects(loader->processes);
+	char version[32];
+
+	if (kept->is_second || !process || !runtime_of(kept->image.runtime)->called ||
+	    process->placed[kept->image.runtime].object == object)
+		return;
+	account_note(loader->account, "%s of %s in process %u is not read, as that of %s is",
+		     version_of(&kept->image, version, sizeof(version)), object_table_at(objects, object)->path, tgid,
+		     object_table_at(objects, process->placed[kept->image.runtime].object)->path);
+	kept->is_second = true;
+}
+
 /* Places the interpreters of one file that the process maps, each kind once: so the mappings are searched once for each. 0 or -ENOMEM. */
 static int location_file(struct runtime_loader *loader, uint32_t tgid, uint32_t generation, uint32_t object, const struct tell *tell,
 			 uint32_t *runtimes)
@@ -390,8 +412,12 @@ static int location_file(struct runtime_loader *loader, uint32_t tgid, uint32_t 
 		struct kept_process *process;
 		int err;
 
-		if (!kept->image.is_supported || *runtimes & bit)
+		if (!kept->image.is_supported)
 			continue;
+		if (*runtimes & bit) {
+			note_second(loader, tgid, object, kept);
+			continue;
+		}
 		err = enter(loader, tgid, &process);
 		if (err)
 			return err;
@@ -476,7 +502,7 @@ int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t g
 	for (uint32_t kind = 0; process && kind < SONDE_RUNTIME_COUNT; kind++) {
 		if (!(runtimes & 1u << kind))
 			unset(loader, process, kind);
-		if (process->placed[kind].placing == PLACING_DONE && !owns_frames(kind))
+		if (process->placed[kind].placing == PLACING_DONE && (!owns_frames(kind) || SONDE_RUNTIMES_THAT_BRIDGE >> kind & 1))
 			*ret_runtimes |= 1u << kind;
 	}
 	return 0;
@@ -513,7 +539,7 @@ uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid
 			      struct sonde_code_range *ret_part, bool *ret_is_file)
 {
 	struct kept_process *process = process_of(loader, tgid);
-	struct live_memory live = { loader->proxy, tgid };
+	CLEANUP(proxy_memory_done) struct proxy_memory live = PROXY_MEMORY_OF(loader->proxy, tgid);
 	const struct runtime_memory memory = { .read = read_memory, .arg = &live };
 
 	*ret_part = (struct sonde_code_range){ mapping->start_pc, mapping->end_pc };
@@ -601,11 +627,11 @@ static int read_copy(void *arg, uint64_t from, void *to, size_t size)
 }
 
 /* Tries the copy first, which is consistent; reads the process's memory when the copy does not hold everything. */
-static int describe_supported(const struct runtime_image *image, const struct placed *placed, struct live_memory live,
+static int describe_supported(const struct runtime_image *image, const struct placed *placed, struct proxy_memory *live,
 			      const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy,
 			      struct runtime_function *ret_function)
 {
-	const struct runtime_memory memory = { .read = read_memory, .arg = &live }, copied = { .read = read_copy, .arg = (void *)copy };
+	const struct runtime_memory memory = { .read = read_memory, .arg = live }, copied = { .read = read_copy, .arg = (void *)copy };
 	const struct runtime *runtime = runtime_of(frame->runtime);
 	int err = copy ? runtime->describe(image, &placed->known, &copied, frame, ret_function) : -ENODATA, live_err;
 
@@ -621,6 +647,7 @@ static int describe_placed(struct runtime_loader *loader, const struct placed *p
 			   struct runtime_function *ret_function)
 {
 	const struct runtime *runtime = runtime_of(frame->runtime);
+	CLEANUP(proxy_memory_done) struct proxy_memory live = PROXY_MEMORY_OF(loader->proxy, tgid);
 	struct kept_image *kept;
 	int err = -EAGAIN;
 
@@ -628,7 +655,7 @@ static int describe_placed(struct runtime_loader *loader, const struct placed *p
 		return err;
 	kept = &loader->files[placed->object].images[placed->image];
 	if (kept->image.is_supported)
-		err = describe_supported(&kept->image, placed, (struct live_memory){ loader->proxy, tgid }, frame, copy, ret_function);
+		err = describe_supported(&kept->image, placed, &live, frame, copy, ret_function);
 	if (!is_again || !err)
 		judge(loader, kept, object_table_at(process_table_objects(loader->processes), placed->object)->path, err);
 	if (kept->image.is_supported)

@@ -37,8 +37,11 @@ static bool is_missing(const struct runtime_image *image, const struct runtime_s
 {
 	const struct recognised *recognised =
 	    image->runtime == SONDE_RUNTIME_NONE && !image->is_supported ? recognised_find(image->reason) : NULL;
+	bool is_language = recognised || image->runtime == SONDE_RUNTIME_NONE || !runtime_of(image->runtime)->called;
 	bool runs = site->is_made ? image->nr_loops > 0 : is_loop(image, site->elf_vaddr);
 
+	if (!is_language)
+		return false;
 	if (recognised) /* what it compiles is marked where it has no name */
 		return !recognised->compiles && !site->is_made && (runs || !recognised->entries[0]);
 	return image->is_supported ? !site->has_frames && runs : !site->has_frames || runs;

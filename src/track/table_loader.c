@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #define MAX_RELOADS 20           /* per second, of tables that stacks need: the sampled programs may need more than there is room for */
+#define BOUND_STEPS 16           /* of a bound: tables are evicted in such parts, until it is kept */
 #define HOT_NS 1000000000u       /* tables used within this time stay when a stack needs another: they would only take turns */
 #define MANY_RULES 1300          /* more than any compiler-made file needs */
 #define FILLED(max) ((max) / 8 * 7) /* tables are loaded up to this, and room is made down to this, so that it is not made for each file */
@@ -625,6 +626,19 @@ int table_loader_yield(struct table_loader *loader)
 	return err == -ENOSPC ? 0 : err;
 }
 
+int table_loader_bound(struct table_loader *loader, uint64_t max_bytes)
+{
+	int err = 0;
+
+	while (!err && table_store_bytes(loader->store) > max_bytes) {
+		err = give_up(loader, 1, max_bytes / BOUND_STEPS, UINT64_MAX);
+		if (!err)
+			err = table_store_settle(loader->store);
+	}
+	table_store_bound(loader->store, max_bytes);
+	return err == -ENOSPC ? 0 : err;
+}
+
 void table_loader_forget(void *arg, uint32_t object)
 {
 	struct table_loader *loader = arg;
@@ -647,7 +661,8 @@ void table_loader_account(const struct table_loader *loader, struct account *acc
 	if (loader->nr_put_off)
 		account_note(account,
 			     "%" PRIu64
-			     " stacks found no room for the unwind table of a file: --unwind-memory is too small for what is sampled",
+			     " stacks found no room for the unwind table of a file: --unwind-memory, of an agent --max-memory, is too "
+			     "small for what is sampled",
 			     loader->nr_put_off);
 	if (loader->greedy.path)
 		account_note(account,

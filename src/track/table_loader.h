@@ -48,6 +48,9 @@ void table_loader_used(struct table_loader *loader, uint32_t object, uint64_t ti
 MUST_CHECK int table_loader_need(struct table_loader *loader, uint32_t object, uint64_t time_ns, bool *ret_loaded);
 /* Evicts an eighth of all tables, to make room for the mappings of processes. The same conditions. */
 MUST_CHECK int table_loader_yield(struct table_loader *loader);
+/* Another bound on the memory of tables and mappings, as of table_store_bound: evicts tables, the least recently used first, until what is
+ * left takes no more. The same conditions. */
+MUST_CHECK int table_loader_bound(struct table_loader *loader, uint64_t max_bytes);
 /* Evicts tables of files that no process maps, beyond an eighth of the room. The same conditions. */
 MUST_CHECK int table_loader_trim(struct table_loader *loader);
 /* The file number is no longer in use, and no process maps the file. An object_forgotten_fn; `arg` is the loader. */

@@ -505,39 +505,39 @@ static bool has_threads(uint32_t tgid)
 	return nr > 3;
 }
 
-static void end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
+static int end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
 {
 	process_table_exit(tracker->processes, tgid, time_ns);
-	if (tracker->identities)
-		identities_exit(tracker->identities, tgid, time_ns);
 	u64_map_remove(&tracker->leaderless, tgid, 1);
 	if (tracker->follows_children)
 		u64_map_remove(&tracker->only, tgid, 1);
+	return tracker->identities ? identities_exit(tracker->identities, tgid, time_ns) : 0;
 }
 
 /* When a whole process ends, its first thread's end may be seen before the others have ended. So processes with threads left are checked
  * again. */
 static int on_first_thread_exit(struct tracker *tracker, const struct sideband_event *event)
 {
-	if (!has_threads(event->tgid)) {
-		end_process(tracker, event->tgid, event->time_ns);
-		return 0;
-	}
+	if (!has_threads(event->tgid))
+		return end_process(tracker, event->tgid, event->time_ns);
 	return u64_map_find(&tracker->leaderless, event->tgid) ? 0 : u64_map_add(&tracker->leaderless, event->tgid, 1);
 }
 
-static void end_leaderless(struct tracker *tracker)
+static int end_leaderless(struct tracker *tracker)
 {
-	for (uint32_t i = 0; i < tracker->leaderless.nr_slots;) {
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < tracker->leaderless.nr_slots;) {
 		const struct u64_slot *slot = &tracker->leaderless.slots[i];
 
 		if (slot->used && !has_threads((uint32_t)slot->key)) {
-			end_process(tracker, (uint32_t)slot->key, clock_ns());
+			err = end_process(tracker, (uint32_t)slot->key, clock_ns());
 			i = 0; /* removing moves others */
 		} else {
 			i++;
 		}
 	}
+	return err;
 }
 
 static int on_fork(struct tracker *tracker, const struct sideband_event *event)
@@ -622,12 +622,11 @@ static int sweep(struct tracker *tracker)
 int tracker_read(struct tracker *tracker, struct diag *diag)
 {
 	int err = (tracker->identities ? identities_retry(tracker->identities) : 0) ?:
-		  sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
+		  sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns) ?: end_leaderless(tracker);
 
 	tracker->known = (struct deferred_process){ 0 };
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the processes: %s", strerror(-err));
-	end_leaderless(tracker);
 	if (tracker->runtimes)
 		runtime_loader_retry(tracker->runtimes);
 	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
@@ -731,6 +730,11 @@ int tracker_prune(struct tracker *tracker, uint64_t now_ns)
 	if (tracker->identities)
 		identities_prune(tracker->identities, now_ns - PRUNE_NS);
 	return sweep(tracker);
+}
+
+int tracker_bound(struct tracker *tracker, uint64_t max_bytes)
+{
+	return table_loader_bound(tracker->loader, max_bytes);
 }
 
 void tracker_account(const struct tracker *tracker, struct account *account)

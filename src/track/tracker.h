@@ -51,6 +51,8 @@ MUST_CHECK int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64
 /* The kernel side did not know the process at that time. If the kernel had an entry for it, it had reason to reject it (the process had
  * just executed another program): the next tracker_read renews the entry. */
 void tracker_disbelieved(struct tracker *tracker, uint32_t tgid, uint64_t time_ns);
+/* As table_loader_bound. Call between two tracker_read. */
+MUST_CHECK int tracker_bound(struct tracker *tracker, uint64_t max_bytes);
 const struct table_store *tracker_tables(const struct tracker *tracker); /* borrowed */
 const struct process_table *tracker_processes(const struct tracker *tracker);
 /* As table_loader_used and table_loader_need: a stack passed through that file; a stack ended because the file's table is not loaded. Call

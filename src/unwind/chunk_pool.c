@@ -11,10 +11,13 @@
 #define NR_UNITS (SONDE_CHUNK_WORDS / CHUNK_POOL_UNIT_WORDS)
 #define WAITING_UNITS (NR_UNITS / 2) /* this many are worth a grace period even if a new chunk could be added */
 #define PART_MIN_UNITS 16            /* the smallest part; an allocation is split into at most eight parts */
+#define IDLE_TURNS 16                /* then a chunk is unmapped */
 
 struct chunk {
-	int fd;
-	uint32_t *words;
+	int fd;                                                /* -1 in our own memory, and if !exists */
+	bool exists, is_published;
+	uint32_t *words;                                       /* NULL: not mapped now */
+	uint64_t used;                                         /* the turn in which its words were last asked for */
 	uint64_t given[NR_UNITS / 64], waiting[NR_UNITS / 64]; /* bits by unit; waiting units count as given */
 	uint32_t most_free;                                    /* upper bound for the longest run of free units */
 };
@@ -22,11 +25,13 @@ struct chunk {
 struct chunk_pool {
 	int chunks_fd;
 	struct chunk *chunks;
-	uint32_t nr_chunks, max_chunks;
-	uint32_t nr_published; /* the first ones: those that the kernel can see */
+	uint32_t nr_chunks;    /* up to the last that ever existed */
+	uint32_t nr_existing, max_chunks;
+	uint32_t room;         /* of `chunks` */
 	uint32_t nr_waiting;   /* units */
 	uint64_t nr_given;     /* units */
 	uint64_t nr_settled;
+	uint64_t turn;         /* grows with each chunk_pool_rest */
 };
 
 struct run { /* of free units */
@@ -41,8 +46,9 @@ struct chunk_pool *chunk_pool_new(int chunks_fd, uint64_t max_bytes)
 	if (!pool)
 		return NULL;
 	pool->chunks_fd = chunks_fd;
-	pool->max_chunks = max_chunks > SONDE_MAX_CHUNKS ? SONDE_MAX_CHUNKS : (uint32_t)max_chunks;
-	pool->chunks = calloc(pool->max_chunks ? pool->max_chunks : 1, sizeof(*pool->chunks));
+	pool->room = max_chunks > SONDE_MAX_CHUNKS ? SONDE_MAX_CHUNKS : (uint32_t)max_chunks;
+	pool->max_chunks = pool->room;
+	pool->chunks = calloc(pool->room ? pool->room : 1, sizeof(*pool->chunks));
 	if (!pool->chunks) {
 		free(pool);
 		return NULL;
@@ -50,12 +56,35 @@ struct chunk_pool *chunk_pool_new(int chunks_fd, uint64_t max_bytes)
 	return pool;
 }
 
+static bool has_kernel(const struct chunk_pool *pool)
+{
+	return pool->chunks_fd >= 0;
+}
+
+static int map(struct chunk *chunk)
+{
+	uint32_t *words = mmap(NULL, SONDE_CHUNK_BYTES, PROT_READ | PROT_WRITE, chunk->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED,
+			       chunk->fd, 0);
+
+	if (words == MAP_FAILED)
+		return -errno;
+	chunk->words = words;
+	return 0;
+}
+
+static void unmap(struct chunk *chunk)
+{
+	if (chunk->words)
+		munmap(chunk->words, SONDE_CHUNK_BYTES);
+	chunk->words = NULL;
+}
+
 void chunk_pool_free(struct chunk_pool *pool)
 {
 	if (!pool)
 		return;
 	for (uint32_t i = 0; i < pool->nr_chunks; i++) {
-		munmap(pool->chunks[i].words, SONDE_CHUNK_BYTES);
+		unmap(&pool->chunks[i]);
 		closep(&pool->chunks[i].fd);
 	}
 	free(pool->chunks);
@@ -64,7 +93,7 @@ void chunk_pool_free(struct chunk_pool *pool)
 
 uint64_t chunk_pool_bytes(const struct chunk_pool *pool)
 {
-	return (uint64_t)pool->nr_chunks * SONDE_CHUNK_BYTES;
+	return (uint64_t)pool->nr_existing * SONDE_CHUNK_BYTES;
 }
 
 uint64_t chunk_pool_used_bytes(const struct chunk_pool *pool)
@@ -79,7 +108,22 @@ uint64_t chunk_pool_nr_settled(const struct chunk_pool *pool)
 
 uint32_t *chunk_pool_words(const struct chunk_pool *pool, uint32_t pos)
 {
-	return pool->chunks[pos >> SONDE_CHUNK_SHIFT].words + (pos & (SONDE_CHUNK_WORDS - 1));
+	uint32_t number = pos >> SONDE_CHUNK_SHIFT;
+	struct chunk *chunk = &pool->chunks[number];
+
+	if (number >= pool->nr_chunks || !chunk->exists || (!chunk->words && map(chunk)))
+		return NULL;
+	chunk->used = pool->turn;
+	return chunk->words + (pos & (SONDE_CHUNK_WORDS - 1));
+}
+
+void chunk_pool_rest(struct chunk_pool *pool)
+{
+	pool->turn++;
+	for (uint32_t i = 0; i < pool->nr_chunks; i++) {
+		if (pool->chunks[i].used + IDLE_TURNS < pool->turn && has_kernel(pool))
+			unmap(&pool->chunks[i]);
+	}
 }
 
 static uint32_t units_of(uint32_t nr_words)
@@ -145,29 +189,37 @@ static struct run find_room(struct chunk_pool *pool, uint32_t min_units, uint32_
 	return best;
 }
 
-static bool has_kernel(const struct chunk_pool *pool)
+static bool is_full(const struct chunk_pool *pool)
 {
-	return pool->chunks_fd >= 0;
+	return pool->nr_existing >= pool->max_chunks;
 }
 
 static int add_chunk(struct chunk_pool *pool)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-	CLEANUP(closep) int fd = -1;
-	uint32_t *words;
+	struct chunk chunk = { .fd = -1, .exists = true, .used = pool->turn, .most_free = NR_UNITS };
+	uint32_t number = 0;
+	int err;
 
-	if (pool->nr_chunks == pool->max_chunks)
+	if (is_full(pool))
 		return -ENOSPC;
+	while (number < pool->nr_chunks && pool->chunks[number].exists)
+		number++;
 	if (has_kernel(pool)) {
-		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_chunk", sizeof(uint32_t), SONDE_CHUNK_BYTES, 1, &options);
-		if (fd < 0)
-			return fd;
+		chunk.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_chunk", sizeof(uint32_t), SONDE_CHUNK_BYTES, 1, &options);
+		if (chunk.fd < 0)
+			return chunk.fd;
 	}
-	words = mmap(NULL, SONDE_CHUNK_BYTES, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
-	if (words == MAP_FAILED)
-		return -errno;
-	pool->chunks[pool->nr_chunks] = (struct chunk){ .fd = MOVE_FD(fd), .words = words, .most_free = NR_UNITS };
-	if (!pool->nr_chunks++)
+	err = map(&chunk);
+	if (err) {
+		closep(&chunk.fd);
+		return err;
+	}
+	pool->chunks[number] = chunk;
+	pool->nr_existing++;
+	if (number == pool->nr_chunks)
+		pool->nr_chunks++;
+	if (!number)
 		set_units(pool->chunks[0].given, 0, 1, true); /* pos 0 means none */
 	return 0;
 }
@@ -183,14 +235,14 @@ static int make_room(struct chunk_pool *pool, uint32_t min_units, uint32_t max_u
 	if (part_units < min_units)
 		part_units = min_units;
 	for (;;) {
-		bool is_full = pool->nr_chunks == pool->max_chunks;
+		bool full = is_full(pool);
 
 		*ret_run = find_room(pool, part_units, max_units);
 		if (ret_run->nr)
 			return 0;
-		if (pool->nr_waiting && (is_full || pool->nr_waiting >= WAITING_UNITS)) {
+		if (pool->nr_waiting && (full || pool->nr_waiting >= WAITING_UNITS)) {
 			err = chunk_pool_settle(pool);
-		} else if (is_full) {
+		} else if (full) {
 			*ret_run = find_room(pool, min_units, max_units);
 			return ret_run->nr ? 0 : -ENOSPC;
 		} else {
@@ -237,20 +289,38 @@ void chunk_pool_trim(struct chunk_pool *pool, struct chunk_place *place, uint32_
 	place->nr_words = kept * CHUNK_POOL_UNIT_WORDS;
 }
 
+static bool is_unpublished(const struct chunk *chunk)
+{
+	return chunk->exists && !chunk->is_published;
+}
+
+static uint32_t nr_unpublished(const struct chunk_pool *pool)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < pool->nr_chunks; i++)
+		nr += is_unpublished(&pool->chunks[i]);
+	return nr;
+}
+
 /* A batch waits for one grace period. Kernels without batches for this map (before 5.16) wait once per chunk. */
 int chunk_pool_publish(struct chunk_pool *pool)
 {
-	uint32_t nr = pool->nr_chunks - pool->nr_published, count = nr;
-	CLEANUP(freep) uint32_t *keys = calloc(nr + 1, sizeof(*keys));
-	CLEANUP(freep) int *fds = calloc(nr + 1, sizeof(*fds));
+	CLEANUP(freep) uint32_t *keys = NULL;
+	CLEANUP(freep) int *fds = NULL;
+	uint32_t nr_wanted = has_kernel(pool) ? nr_unpublished(pool) : 0, nr = 0, count = nr_wanted;
 
-	if (!nr || !has_kernel(pool))
+	if (!nr_wanted)
 		return 0;
+	keys = calloc(nr_wanted, sizeof(*keys));
+	fds = calloc(nr_wanted, sizeof(*fds));
 	if (!keys || !fds)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < nr; i++) {
-		keys[i] = pool->nr_published + i;
-		fds[i] = pool->chunks[keys[i]].fd;
+	for (uint32_t i = 0; nr < nr_wanted; i++) {
+		if (!is_unpublished(&pool->chunks[i]))
+			continue;
+		keys[nr] = i;
+		fds[nr++] = pool->chunks[i].fd;
 	}
 	if (nr == 1 || bpf_map_update_batch(pool->chunks_fd, keys, fds, &count, NULL)) {
 		for (uint32_t i = 0; i < nr; i++) {
@@ -260,7 +330,8 @@ int chunk_pool_publish(struct chunk_pool *pool)
 				return err;
 		}
 	}
-	pool->nr_published = pool->nr_chunks;
+	for (uint32_t i = 0; i < nr; i++)
+		pool->chunks[keys[i]].is_published = true;
 	return 0;
 }
 
@@ -273,26 +344,53 @@ void chunk_pool_release(struct chunk_pool *pool, struct chunk_place place)
 	pool->nr_waiting += units_of(place.nr_words);
 }
 
+/* What waited is free now. */
+static void settle(struct chunk *chunk)
+{
+	for (uint32_t i = 0; i < NR_UNITS / 64; i++) {
+		if (!chunk->waiting[i])
+			continue;
+		chunk->given[i] &= ~chunk->waiting[i];
+		chunk->waiting[i] = 0;
+		chunk->most_free = NR_UNITS;
+	}
+}
+
+/* An empty chunk goes back to the kernel. */
+static void remove_chunk(struct chunk_pool *pool, uint32_t number)
+{
+	struct chunk *chunk = &pool->chunks[number];
+
+	if (chunk->is_published && bpf_map_delete_elem(pool->chunks_fd, &number))
+		return; /* stays as it is */
+	unmap(chunk);
+	closep(&chunk->fd);
+	*chunk = (struct chunk){ .fd = -1 };
+	pool->nr_existing--;
+}
+
 int chunk_pool_settle(struct chunk_pool *pool)
 {
 	uint32_t first = 0;
-	int err = pool->nr_published ? bpf_map_update_elem(pool->chunks_fd, &first, &pool->chunks[0].fd, BPF_ANY) : 0;
+	bool is_published = pool->nr_chunks && pool->chunks[0].is_published;
+	int err = is_published ? bpf_map_update_elem(pool->chunks_fd, &first, &pool->chunks[0].fd, BPF_ANY) : 0;
 
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < pool->nr_chunks; i++) {
-		struct chunk *chunk = &pool->chunks[i];
-
-		for (uint32_t j = 0; j < NR_UNITS / 64; j++) {
-			if (!chunk->waiting[j])
-				continue;
-			chunk->given[j] &= ~chunk->waiting[j];
-			chunk->waiting[j] = 0;
-			chunk->most_free = NR_UNITS;
-		}
+		settle(&pool->chunks[i]);
+		if (pool->chunks[i].exists && next_unit(&pool->chunks[i], 0, true) == NR_UNITS)
+			remove_chunk(pool, i);
 	}
 	pool->nr_given -= pool->nr_waiting;
 	pool->nr_waiting = 0;
 	pool->nr_settled++;
 	return 0;
+}
+
+void chunk_pool_bound(struct chunk_pool *pool, uint64_t max_bytes)
+{
+	uint64_t max_chunks = max_bytes / SONDE_CHUNK_BYTES;
+
+	pool->max_chunks = max_chunks > pool->room ? pool->room : (uint32_t)max_chunks;
 }

@@ -11,6 +11,8 @@ static const __u32 *chunk_at(const struct walk *w, __u32 pos);
 static const struct sonde_rule *rule_at(const struct walk *w, __u32 number);
 static long read_user(const struct walk *w, void *to, __u32 size, __u64 from);
 static __u64 user_tls_base(const struct walk *w);
+struct runtime_walk;
+static struct runtime_walk *runtime_walk_of(struct walk *w);
 #define WALK_FUNCTION static
 #include "walk/unwind.h"
 #include "runtimes/runtime.h"
@@ -38,6 +40,11 @@ struct deferred_walk {
 static const struct deferred_walk *deferred_walk_of(const struct walk *w)
 {
 	return (const struct deferred_walk *)w;
+}
+
+static struct runtime_walk *runtime_walk_of(struct walk *w)
+{
+	return &((struct deferred_walk *)w)->runtime;
 }
 
 static const __u32 *chunk_at(const struct walk *w, __u32 pos)

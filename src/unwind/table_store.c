@@ -131,15 +131,14 @@ int table_store_settle_rules(struct table_store *store)
 uint64_t table_store_known_ns(const struct table_store *store, uint32_t tgid)
 {
 	const uint32_t *pos = u64_map_find(&store->process_pos, tgid);
+	const struct sonde_process *block = pos ? (const struct sonde_process *)chunk_pool_words(store->pool, *pos) : NULL;
 
-	return pos ? ((const struct sonde_process *)chunk_pool_words(store->pool, *pos))->known_ns : 0;
+	return block ? block->known_ns : 0;
 }
 
 const uint32_t *table_store_chunk(const struct table_store *store, uint32_t pos)
 {
-	uint32_t start = pos & ~(SONDE_CHUNK_WORDS - 1);
-
-	return start / SONDE_CHUNK_WORDS < chunk_pool_bytes(store->pool) / SONDE_CHUNK_BYTES ? chunk_pool_words(store->pool, start) : NULL;
+	return chunk_pool_words(store->pool, pos & ~(SONDE_CHUNK_WORDS - 1));
 }
 
 const struct sonde_rule *table_store_rule(const struct table_store *store, uint32_t number)
@@ -170,6 +169,12 @@ uint64_t table_store_rows(const struct table_store *store)
 uint64_t table_store_bytes_of(const struct unwind_table *table)
 {
 	return table->nr_rows * sizeof(struct sonde_row) + table->nr_blocks * sizeof(struct sonde_block);
+}
+
+void table_store_bound(struct table_store *store, uint64_t max_bytes)
+{
+	store->options.max_bytes = max_bytes;
+	chunk_pool_bound(store->pool, max_bytes);
 }
 
 uint64_t table_store_max_table_bytes(const struct table_store *store)
@@ -211,6 +216,15 @@ static int add_part(struct row_copy *copy, uint32_t min_words, uint32_t max_word
 	return 0;
 }
 
+/* The last part, whose words cannot be mapped. */
+static int drop_part(struct row_copy *copy)
+{
+	int err = -errno;
+
+	chunk_pool_trim(copy->store->pool, &copy->place->parts[--copy->place->nr_parts], 0);
+	return err;
+}
+
 /* Copies one part: as many blocks as fit. Pads its last unit with its last row, so the words alone tell which rules the part holds. */
 static int copy_blocks(struct row_copy *copy)
 {
@@ -233,6 +247,8 @@ static int copy_blocks(struct row_copy *copy)
 	}
 	chunk_pool_trim(copy->store->pool, part, nr);
 	to = (struct sonde_row *)chunk_pool_words(copy->store->pool, part->pos);
+	if (!to)
+		return drop_part(copy);
 	memcpy(to, table->rows + start, nr * sizeof(*to));
 	for (uint32_t i = nr; i < part->nr_words; i++)
 		to[i] = to[nr - 1];
@@ -245,11 +261,15 @@ static int copy_index(struct row_copy *copy)
 {
 	uint32_t nr_words = (uint32_t)(copy->table->nr_blocks * INDEX_ENTRY_WORDS);
 	struct chunk_place *part;
+	uint32_t *words;
 	int err = add_part(copy, nr_words, nr_words, &part);
 
 	if (err)
 		return err;
-	memcpy(chunk_pool_words(copy->store->pool, part->pos), copy->index, nr_words * 4);
+	words = chunk_pool_words(copy->store->pool, part->pos);
+	if (!words)
+		return drop_part(copy);
+	memcpy(words, copy->index, nr_words * 4);
 	copy->place->index_pos = part->pos;
 	copy->place->nr_words += part->nr_words;
 	return 0;
@@ -261,9 +281,13 @@ void table_location_done(struct table_location *place)
 	*place = (struct table_location){ 0 };
 }
 
+/* Rows that cannot be mapped keep their rules. */
 static void drop_rows(struct table_store *store, const struct chunk_place *part)
 {
-	rule_table_drop(store->rules, (const struct sonde_row *)chunk_pool_words(store->pool, part->pos), part->nr_words);
+	const uint32_t *rows = chunk_pool_words(store->pool, part->pos);
+
+	if (rows)
+		rule_table_drop(store->rules, (const struct sonde_row *)rows, part->nr_words);
 }
 
 /* The kernel has not seen it yet. */
@@ -287,6 +311,7 @@ int table_store_load(struct table_store *store, const struct unwind_table *table
 
 	if (store->table_words * 4 + table_store_bytes_of(table) > TABLE_SHARE(store->options.max_bytes))
 		return -ENOSPC;
+	chunk_pool_rest(store->pool);
 	write_rules(store);
 	while (!err && copy.block < table->nr_blocks)
 		err = copy_blocks(&copy);
@@ -307,15 +332,19 @@ uint32_t table_store_find(const struct table_store *store, const struct table_lo
 {
 	uint64_t rel = elf_vaddr - place->base_vaddr, block = rel >> place->block_shift,
 		 block_start = place->base_vaddr + (block << place->block_shift);
+	const uint32_t *index;
 	const struct sonde_block *entry;
 	const struct sonde_row *rows;
 	uint32_t i = 0;
 
 	*ret_end = block_start + (1ULL << place->block_shift);
-	if (block >= place->nr_blocks)
+	index = block < place->nr_blocks ? chunk_pool_words(store->pool, place->index_pos) : NULL;
+	if (!index)
 		return SONDE_RULE_NONE;
-	entry = (const struct sonde_block *)chunk_pool_words(store->pool, place->index_pos) + block;
+	entry = (const struct sonde_block *)index + block;
 	rows = (const struct sonde_row *)chunk_pool_words(store->pool, entry->pos);
+	if (!rows)
+		return SONDE_RULE_NONE;
 	while (i + 1 < entry->nr_rows && block_start + rows[i + 1].low <= elf_vaddr)
 		i++;
 	if (i + 1 < entry->nr_rows)
@@ -341,7 +370,7 @@ static uint32_t block_words(uint32_t nr_mappings)
 	return (uint32_t)(PROCESS_WORDS + nr_mappings * MAPPING_WORDS);
 }
 
-/* Releases the words of the process's last block. */
+/* Releases the words of the process's last block; not those of one that cannot be mapped, as it says itself how many they are. */
 static void forget_block(struct table_store *store, uint32_t tgid)
 {
 	const uint32_t *known = u64_map_find(&store->process_pos, tgid);
@@ -352,7 +381,8 @@ static void forget_block(struct table_store *store, uint32_t tgid)
 		return;
 	pos = *known;
 	block = (const struct sonde_process *)chunk_pool_words(store->pool, pos);
-	chunk_pool_release(store->pool, (struct chunk_place){ .pos = pos, .nr_words = block_words(block->nr_mappings) });
+	if (block)
+		chunk_pool_release(store->pool, (struct chunk_place){ .pos = pos, .nr_words = block_words(block->nr_mappings) });
 	u64_map_remove(&store->process_pos, tgid, pos);
 }
 
@@ -366,6 +396,11 @@ static int set_block(struct table_store *store, const struct sonde_process *proc
 	if (err)
 		return err;
 	block = (struct sonde_process *)chunk_pool_words(store->pool, place.pos);
+	if (!block) {
+		err = -errno;
+		chunk_pool_trim(store->pool, &place, 0);
+		return err;
+	}
 	*block = *process;
 	block->serial = ++store->serial;
 	memcpy(block + 1, mappings, process->nr_mappings * sizeof(*mappings));
@@ -386,6 +421,7 @@ int table_store_set_process(struct table_store *store, const struct sonde_proces
 	struct sonde_process known = *process;
 	int err;
 
+	chunk_pool_rest(store->pool);
 	if (known.nr_mappings > SONDE_MAX_MAPPINGS)
 		known.nr_mappings = SONDE_MAX_MAPPINGS;
 	err = known.nr_mappings ? set_block(store, &known, mappings) : 0;

@@ -40,6 +40,8 @@ MUST_CHECK int table_store_load(struct table_store *store, const struct unwind_t
 void table_store_unload(struct table_store *store, struct table_location *place);
 /* Frees the memory of a location without releasing the table. For the end, before or after table_store_free. */
 void table_location_done(struct table_location *place);
+/* Another bound on all chunks together, at most that of table_store_new. What is beyond it stays until tables are unloaded. */
+void table_store_bound(struct table_store *store, uint64_t max_bytes);
 /* Size that a table will take, without rounding. */
 uint64_t table_store_bytes_of(const struct unwind_table *table);
 /* Maximum bytes of rows and indexes. */
@@ -52,7 +54,8 @@ MUST_CHECK int table_store_set_process(struct table_store *store, const struct s
 uint64_t table_store_known_ns(const struct table_store *store, uint32_t tgid);
 /* Number of the rule at an address of a loaded table. *ret_end: where the next row may begin. */
 uint32_t table_store_find(const struct table_store *store, const struct table_location *place, uint64_t elf_vaddr, uint64_t *ret_end);
-/* The words of the chunk that contains `pos`, and a rule, as the kernel side sees them; NULL: there is none. */
+/* The words of the chunk that contains `pos`, and a rule, as the kernel side sees them; NULL: there is none. The words are valid until the
+ * next table_store_load or table_store_set_process. */
 const uint32_t *table_store_chunk(const struct table_store *store, uint32_t pos);
 const struct sonde_rule *table_store_rule(const struct table_store *store, uint32_t number);
 /* Waits until released words can be reused; else this happens when they are needed. 0 or the error of bpf(2). */

@@ -6,6 +6,7 @@
 
 #include "cfi/cfi.h"
 #include "cfi/code_rows.h"
+#include "cfi/native_image.h"
 #include "pclntab/go_pclntab.h"
 #include "unwind/greenlet_rows.h"
 #include "unwind/spans.h"
@@ -110,6 +111,13 @@ static int add_gap(struct gaps *gaps, uint64_t start_vaddr, uint64_t end_vaddr)
 	return 0;
 }
 
+static int compare_gaps(const void *a, const void *b)
+{
+	const struct code_gap *left = a, *right = b;
+
+	return (left->start_vaddr > right->start_vaddr) - (left->start_vaddr < right->start_vaddr);
+}
+
 static int take_gap(void *arg, const struct span_piece *piece)
 {
 	struct gaps *gaps = arg;
@@ -118,6 +126,26 @@ static int take_gap(void *arg, const struct span_piece *piece)
 
 	gaps->open_vaddr = is_gap ? piece->from_vaddr : UINT64_MAX;
 	return open == UINT64_MAX ? 0 : add_gap(gaps, open, piece->from_vaddr);
+}
+
+/* Takes a range out of the gaps. */
+static int cut_gaps(struct gaps *gaps, const struct code_gap *range)
+{
+	size_t nr = gaps->nr;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < nr; i++) {
+		struct code_gap *gap = &gaps->gaps[i];
+		uint64_t end = gap->end_vaddr;
+
+		if (range->start_vaddr >= end || range->end_vaddr <= gap->start_vaddr)
+			continue;
+		gap->end_vaddr = range->start_vaddr > gap->start_vaddr ? range->start_vaddr : gap->start_vaddr;
+		if (range->end_vaddr < end)
+			err = add_gap(gaps, range->end_vaddr, end);
+	}
+	qsort(gaps->gaps, gaps->nr, sizeof(*gaps->gaps), compare_gaps);
+	return err;
 }
 
 /* Marks large gaps that remain between functions with rows from code as SONDE_RULE_WIDE: other code (an interpreter's builtins), whose
@@ -144,7 +172,8 @@ static int take_other_code(const struct gaps *gaps, uint64_t start, uint64_t end
 static int collect_code(const struct elf_file *elf, struct spans *spans)
 {
 	CLEANUP(gaps_done) struct gaps gaps = { .open_vaddr = UINT64_MAX, .elf = elf };
-	struct cfi_stats stats;
+	struct cfi_stats stats = { 0 };
+	struct code_gap image = { 0 };
 	uint64_t start, end;
 	size_t nr_others = spans->nr_spans;
 	int err;
@@ -155,6 +184,10 @@ static int collect_code(const struct elf_file *elf, struct spans *spans)
 		err = spans_each(spans, take_gap, &gaps);
 	if (!err)
 		err = add_gap(&gaps, end, UINT64_MAX);
+	if (!err)
+		err = native_image_walk(elf, gaps.gaps, gaps.nr, spans_take_row, spans, &stats, &image);
+	if (!err && image.end_vaddr) /* what is not proved there is no other code */
+		err = cut_gaps(&gaps, &image);
 	if (!err)
 		err = code_rows_walk(elf, gaps.gaps, gaps.nr, spans_take_row, spans, &stats);
 	if (!err && spans->nr_spans > nr_others)

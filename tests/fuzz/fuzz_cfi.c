@@ -40,8 +40,10 @@ static int take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *ru
 	order->counted.nr_rows++;
 	order->counted.nr_unsupported += rule->kind == SONDE_RULE_KIND_UNSUPPORTED;
 	check_that(rule->kind == SONDE_RULE_KIND_STEP || (!rule->cfa_off && !rule->cfa_kind && !rule->bp_kind && !rule->ra_off));
-	check_that(rule->kind <= SONDE_RULE_KIND_UNSUPPORTED && rule->cfa_kind <= SONDE_CFA_PLT && rule->bp_kind <= SONDE_BP_UNDEFINED);
-	check_that(!rule->cfa_reg || (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg < 32) || rule->cfa_kind == SONDE_CFA_PLT);
+	check_that(rule->kind <= SONDE_RULE_KIND_UNSUPPORTED);
+	check_that(rule->cfa_kind <= SONDE_CFA_DEREF_TWICE && rule->bp_kind <= SONDE_BP_UNDEFINED);
+	check_that(!rule->cfa_reg || (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg < 32) || rule->cfa_kind == SONDE_CFA_PLT ||
+		   rule->cfa_kind == SONDE_CFA_DEREF_TWICE);
 	return 0;
 }
 

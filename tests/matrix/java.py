@@ -10,7 +10,7 @@ from roots import root # sets the path to harness
 from harness import ROOT, SCRATCH, check, need_bpf, run, run_tests, scratch, skip, test # noqa: E402
 
 VERSIONS = [("sid", 8), ("bullseye", 11), ("trixie", 21), ("sid", 25)]
-MODES = "default interpreted c1 c2 frame_pointers adapters one_heap reloaded printed".split()
+MODES = "default interpreted c1 c2 frame_pointers adapters one_heap reloaded reused vm_threads printed".split()
 COLLECTORS = "serial parallel g1 z shenandoah epsilon".split()
 VIRTUAL = "virtual virtual_interpreted".split()
 # Java in that root, which sees /proc and this test's files; the mounts vanish with it.

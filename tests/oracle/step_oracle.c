@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* step_oracle [--marked] [--except FILE] [--allow PER_THOUSAND] [--max STEPS] PROGRAM [ARGUMENT...]: runs a program instruction by
- * instruction, keeps its true chain of callers (shadow.h), and compares the unwinder's answer with it at each one. Begins at the first
- * instruction of the dynamic linker. With --marked it runs between two int3 of the program: the chain at the first is the unwinder's, and
- * only what happens on top of it is compared with the truth.
+/* step_oracle [--marked] [--except FILE] [--allow PER_THOUSAND] [--marks PER_THOUSAND] [--max STEPS] PROGRAM [ARGUMENT...]: runs a
+ * program instruction by instruction, keeps its true chain of callers (shadow.h), and compares the unwinder's answer with it at each one.
+ * Begins at the first instruction of the dynamic linker. With --marked it runs between two int3 of the program: the chain at the first is
+ * the unwinder's, and only what happens on top of it is compared with the truth.
  *
  *   exact    every frame, and COMPLETE
  *   marked   the true leaf end, and a mark where it stops
@@ -10,6 +10,7 @@
  *            the instructions: while libgcc lands behind a catch, it has put the target's rbp where its own frame had saved its caller's
  *
  * --allow: in code that has neither tables nor frame pointers the walk guesses at the leaf, see docs/internals/unwinding.md.
+ * --marks: at most so many marks.
  * Exit status: 1 when any answer was wrong, or more than allowed; 2 when the program could not be stepped through. */
 #include <dirent.h>
 #include <inttypes.h>
@@ -41,6 +42,7 @@ struct oracle {
 	uint64_t nr_excepted;
 	const char *except; /* a file whose wrong answers are counted separately */
 	uint64_t per_thousand; /* allowed wrong answers */
+	uint64_t max_marks;    /* likewise, allowed marks */
 	bool is_marked;     /* begins and ends at int3 */
 };
 
@@ -272,7 +274,7 @@ static void report(const struct oracle *o, const char *name)
 
 int main(int argc, char **argv)
 {
-	static struct oracle o = { .max_steps = 1000000 };
+	static struct oracle o = { .max_steps = 1000000, .max_marks = 1000 };
 	int at = 1, err;
 
 	for (; at < argc && argv[at][0] == '-'; at++) {
@@ -280,6 +282,8 @@ int main(int argc, char **argv)
 			o.is_marked = true;
 		else if (!strcmp(argv[at], "--allow") && at + 1 < argc)
 			o.per_thousand = strtoull(argv[++at], NULL, 10);
+		else if (!strcmp(argv[at], "--marks") && at + 1 < argc)
+			o.max_marks = strtoull(argv[++at], NULL, 10);
 		else if (!strcmp(argv[at], "--except") && at + 1 < argc)
 			o.except = argv[++at];
 		else if (!strcmp(argv[at], "--max") && at + 1 < argc)
@@ -287,7 +291,8 @@ int main(int argc, char **argv)
 	}
 	if (at >= argc) {
 		fprintf(stderr,
-			"usage: step_oracle [--marked] [--except FILE] [--allow PER_THOUSAND] [--max STEPS] PROGRAM [ARGUMENT...]\n");
+			"usage: step_oracle [--marked] [--except FILE] [--allow PER_THOUSAND] [--marks PER_THOUSAND] [--max STEPS] PROGRAM "
+			"[ARGUMENT...]\n");
 		return 2;
 	}
 	err = start(&o, argv + at);
@@ -299,5 +304,7 @@ int main(int argc, char **argv)
 			; /* with its other threads */
 	}
 	report(&o, argv[at]);
-	return err || !o.nr_steps ? 2 : o.nr_wrong * 1000 > o.per_thousand * o.nr_steps || o.nr_excepted > o.nr_steps / 50;
+	return err || !o.nr_steps ? 2
+				  : o.nr_wrong * 1000 > o.per_thousand * o.nr_steps || o.nr_marked * 1000 > o.max_marks * o.nr_steps ||
+					    o.nr_excepted > o.nr_steps / 50;
 }

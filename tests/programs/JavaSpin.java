@@ -42,6 +42,9 @@ public class JavaSpin {
 
 	static native void sort(Runnable work);
 
+	/* Through native code whose caller cannot be found; null: that code spins. */
+	static native void breakChain(Runnable work);
+
 	static void tell() {
 		StringBuilder text = new StringBuilder();
 		StackTraceElement[] stack = Thread.currentThread().getStackTrace();
@@ -226,6 +229,24 @@ public class JavaSpin {
 		sink++;
 	}
 
+	static void broken(int depth) {
+		if (depth == 0)
+			spin();
+		else
+			descend(3, () -> breakChain(() -> broken(depth - 1)));
+		sink++;
+	}
+
+	static void stuck(int depth) {
+		if (depth == 0) {
+			tell();
+			breakChain(null);
+		} else {
+			descend(3, () -> breakChain(() -> stuck(depth - 1)));
+		}
+		sink++;
+	}
+
 	/* In a virtual thread (21 and newer); `work` may wait, which takes the thread off its carrier. By reflection, as this file is compiled for Java 8. */
 	static void virtual(Runnable work) throws Throwable {
 		String name = Thread.currentThread().getName();
@@ -259,6 +280,8 @@ public class JavaSpin {
 		case "virtual": virtual(() -> descend(40, () -> spin())); break;
 		case "resumed": virtual(() -> descend(40, () -> resume())); break;
 		case "copies": copies(); break;
+		case "broken": broken(10); break;
+		case "stuck": stuck(10); break;
 		case "compare": compare(); break;
 		case "handle": handle(); break;
 		case "monitor": monitor(); break;

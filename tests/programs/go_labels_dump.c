@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* go_labels_dump PID TIMES: reads the labels of a Go program's threads with the kernel side's code (bpf/runtimes/go_labels.h), each
+/* go_labels_dump PID TIMES: reads the labels of a Go program's threads with the kernel side's code (bpf/labels/go_labels.h), each
  * thread stopped by ptrace. TIMES times, prints a line "FUNCTION KEY=VALUE,..." for each thread that runs a goroutine's function of
  * package main. The labels are sorted; "-" for none, a trailing "+N" for N omitted labels. FUNCTION is the innermost such function that
  * is not main.leaf or main.work, by the chain of frame pointers. `FUNCTION lost` when the labels cannot be read. */
@@ -19,7 +19,7 @@
 
 struct label_walk;
 static struct label_walk *label_walk_of(struct walk *w);
-#include "runtimes/go_labels.h"
+#include "labels/go_labels.h"
 #include "base/number.h"
 #include "pclntab/go_pclntab.h"
 #include "runtime/runtime.h"

@@ -12,7 +12,7 @@ sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tools")]
 from runtimes_list import LIST, runtimes  # noqa: E402
 from tap import check, run_tests, test  # noqa: E402
 
-ENGLISH = {"go"} # of such a name only what leads to its files and constants counts. Go's tables of functions and stack switches are formats of native code: of src/elf and the unwinder
+ENGLISH = {"go", "otel"} # otel: OpenTelemetry names its protocols and variables so. Of such a name only what leads to its files and constants counts. Go's tables of functions and stack switches are formats of native code: of src/elf and the unwinder
 NATIVE = ("bpf/NAME.bpf.c", "bpf/abi/NAME.h", "src/runtime/NAME/NAME.c", "src/runtime/NAME/meson.build", "docs/internals/NAME.md", "tests/system/NAME.py")
 INTERPRETED = NATIVE + ("bpf/runtimes/NAME.h", "tests/unit/test_NAME_walk.c", "tests/matrix/NAME.py")
 

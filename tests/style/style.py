@@ -40,9 +40,10 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"compat": {"abi"},
 	"walk": {"abi"},
 	"runtimes": {"abi", "walk"},
-	"lib": {"abi", "compat", "walk", "runtimes"},
-	"heap": {"abi", "compat", "walk", "runtimes", "lib"},
-	"bpf": {"abi", "compat", "walk", "runtimes", "lib"},
+	"labels": {"abi", "walk", "runtimes"},
+	"lib": {"abi", "compat", "walk", "runtimes", "labels"},
+	"heap": {"abi", "compat", "walk", "runtimes", "labels", "lib"},
+	"bpf": {"abi", "compat", "walk", "runtimes", "labels", "lib"},
 	"sonde": set(),
 
 	"base": set(),
@@ -335,7 +336,7 @@ def check_headers(tree, folder=ROOT):
 	"""Each header compiles alone: those of the host with gcc, those of the kernel side with clang for BPF, the public ones as C++ too. But
 	not bpf/lib, bpf/heap, bpf/walk and bpf/runtimes: the includer, the kernel's programs or a test on the host, supplies their functions that read memory."""
 	complaints = []
-	for path in (path for path in tree if path.endswith(".h") and is_c(path, "src", "bpf", "include") and layer_of(path) not in ("lib", "heap", "walk", "runtimes")):
+	for path in (path for path in tree if path.endswith(".h") and is_c(path, "src", "bpf", "include") and layer_of(path) not in ("lib", "heap", "walk", "runtimes", "labels")):
 		if path.startswith("bpf/") and layer_of(path) != "abi":
 			commands = [["clang", "-target", "bpf", "-mcpu=v3", "-O2", "-D__TARGET_ARCH_x86", "-Ibpf", "-idirafter", "/usr/include/x86_64-linux-gnu"]]
 		else:

@@ -191,6 +191,33 @@ def an_exec_changes_them():
 
 
 @test
+def waits():
+	"""Sums of waits and shares of the clock's time have the labels of their process; one that runs a second program in a window has none, or the second's, afterwards."""
+	need_bpf()
+	waits = "while True: time.sleep(0.01); sum(range(2000))"
+	script = "import os, sys, time\nif len(sys.argv) < 2:\n\tend = time.time() + 3\n\twhile time.time() < end: time.sleep(0.01); sum(range(2000))\n" \
+		"\tos.execve(sys.executable, [sys.executable, '-c', %r], {'OTEL_SERVICE_NAME': 'second'})\n" % ("import time\n" + waits)
+	for measure in "offcpu", "wall":
+		folder = fresh_folder("waits")
+		with Background("agent", "--store", folder, "--window", 1, "--measure", measure, "--env", "COLOUR", 12).wait_line("Sampling") as running:
+			with subprocess.Popen([sys.executable, "-c", "import time\n" + waits], env={"OTEL_SERVICE_NAME": "waiter", "COLOUR": "green"}) as waiter, \
+					subprocess.Popen([sys.executable, "-c", script], env={"OTEL_SERVICE_NAME": "first"}) as changes:
+				running.finish()
+				waiter.kill()
+				changes.kill()
+		report = converted(folder)
+		values = {True: 0, False: 0} # with labels, and without: those of its first window, as it began with an exec
+		for sample in report["samples"]:
+			if sample["pid"] == waiter.pid:
+				labels = labels_of(sample)
+				values[bool(labels)] += sample["values"][0]
+				check(not labels or (labels["service.name"], labels["process.environment_variable.COLOUR"]) == ("waiter", "green"), lambda: "%s: %s" % (measure, labels)) # pylint: disable=cell-var-from-loop
+		check(values[True] > values[False], lambda: "%s: %s with labels and without" % (measure, values)) # pylint: disable=cell-var-from-loop
+		services = {each.get("service.name") for each in of_pid(report, changes.pid)}
+		check({"first", "second"} <= services <= {"first", "second", None}, lambda: "%s: %s" % (measure, services)) # pylint: disable=cell-var-from-loop
+
+
+@test
 def a_first_thread_that_ended():
 	"""Before the start: the other threads' samples have labels."""
 	need_bpf()

@@ -23,7 +23,7 @@ class Agent(Background):
 
 	def __init__(self, folder, *args, listen=":0"):
 		super().__init__("agent", "--store", folder, "--window", 1, "-F", 97, "--listen", listen, *args)
-		line = self.process.stderr.readline().decode()
+		line = next((line for line in iter(lambda: self.process.stderr.readline().decode(), "") if "warning: " not in line), "")
 		match = re.fullmatch(r"sonde: Listening on (127\.0\.0\.1|0\.0\.0\.0|\[::1\]):(\d+)\n", line)
 		check(match, lambda: "no line on the port: %r" % line)
 		self.host, self.port = match.group(1).strip("[]"), int(match.group(2))
@@ -278,18 +278,25 @@ def status():
 	os.makedirs(folder, mode=0o700)
 	result = sonde("agent", "--status", "--store", folder, want=1)
 	check("no agent has the store" in result.err and not result.out, lambda: str(result))
-	with Program("chain"), Agent(folder, "--otlp", "http://127.0.0.1:1") as running:
+	with Program("chain"), Agent(folder, "--otlp", "http://127.0.0.1:1", "--audit-every", 2, "--max-cpu", 90) as running:
 		running.wait_for("sonde_windows_stored_total", 2)
+		running.wait_for('sonde_audited_stacks_total{result="agreed"}', 1)
 		said = json.loads(sonde("agent", "--status", "--format", "json", "--store", folder, want=0).out)
 		check_equal(list(said)[:3], ["format", "version", "sonde"], "first keys")
 		check_equal((said["format"], said["pid"], said["freq_hz"], said["window_ns"], said["healthy"], said["store"]["directory"]), ("sonde-agent", running.process.pid, 97, 10**9, True, folder), "agent")
 		check(said["windows"]["nr_stored"] >= 2 and said["windows"]["nr_not_made"] + said["windows"]["nr_not_stored"] == 0 and said["windows"]["last"]["nr_samples"] > 0, lambda: str(said))
+		check(said["counts"]["audit"]["agreed"] >= 1 and not said["counts"]["audit"]["differed"], lambda: str(said["counts"]))
+		check(said["counts"]["processes"]["python"] >= 1, lambda: str(said["counts"])) # this test
+		programs = {program["name"]: program for program in said["programs"]}
+		check({"sonde_fork", "sonde_exec", "sonde_python"} <= set(programs), lambda: str(programs))
+		check(sum(program["nr_runs"] for program in programs.values()) > 50 and sum(program["ns"] for program in programs.values()) > 10000, lambda: str(programs))
+		check(1 << 20 < said["map_bytes"] < said["memory_bytes"] and said["memory_bytes"] > said["rss_bytes"] / 2, lambda: str(said))
 		to = said["destinations"][0]
 		check(to["name"] == "http://127.0.0.1:1" and to["nr_delivered"] == 0 and to["last_success_unix_ns"] is None and to["nr_waiting"] >= 2 and to["nr_retries"] >= 1 and "onnect" in to["trouble"], lambda: str(to))
 		numbers = running.metrics()
 		check(numbers['sonde_destination_profiles_waiting{destination="http://127.0.0.1:1"}'] >= 2, lambda: str(numbers))
 		result = sonde("agent", "--status", env=dict(os.environ, SONDE_STORE=folder), want=0)
-		for words in r"process %d, since 20" % running.process.pid, r"health: ok", r"windows: [2-9] stored, 0 lost; the last from 20", r"samples: \d+ recorded", r"lost: none", r"store: \d profiles, ", \
+		for words in r"process %d, since 20" % running.process.pid, r"health: ok", r"windows: [2-9] stored, 0 lost; the last from 20", r"samples: \d+ recorded", r"lost: none", r"processes: .*\d+ python", r"audit: \d+ agreed", r"programs: .*sonde_\w+ \d+ times [\d.]+ us", r"store: \d profiles, ", \
 				r"to http://127.0.0.1:1: 0 delivered, [2-9] waiting, .*; now: .*onnect", r"own cost: \d+\.\d+ s of CPU time":
 			check(re.search(words, result.out), lambda: "no %r in %s" % (words, result)) # pylint: disable=cell-var-from-loop
 		check_equal(stat.S_IMODE(os.stat(os.path.join(folder, "status")).st_mode), 0o600, "rights to the socket")
@@ -301,6 +308,26 @@ def status():
 		running.send(signal.SIGTERM)
 		check_equal(running.finish().code, 0, "exit")
 	check("status" not in os.listdir(folder), "the socket is left")
+
+
+@test
+def counters():
+	"""Events of the whole machine: those of a known program are among them, and nonsense is refused."""
+	need_bpf()
+	folder = fresh_folder("counters")
+	with Agent(folder, "--counters", "page-faults,context-switches,cycles") as running:
+		running.wait_for('sonde_counter_total{event="page-faults"}', 1)
+		before = running.metrics()
+		subprocess.run([sys.executable, "-c", "import mmap\nm = mmap.mmap(-1, 4096 * 20000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\nm.madvise(mmap.MADV_NOHUGEPAGE)\nfor i in range(20000): m[4096 * i] = 1"], check=True)
+		after = running.metrics()
+		page_faults = 'sonde_counter_total{event="page-faults"}'
+		check(after[page_faults] - before[page_faults] >= 20000, lambda: "%s, then %s" % (before[page_faults], after[page_faults]))
+		check(after['sonde_counter_total{event="context-switches"}'] > before['sonde_counter_total{event="context-switches"}'], lambda: str(after))
+		said = json.loads(sonde("agent", "--status", "--format", "json", "--store", folder, want=0).out)["counters"]
+		check_equal([counter["name"] for counter in said], ["page-faults", "context-switches", "cycles"], "counters")
+		check(said[0]["value"] >= after[page_faults] and said[0]["running_ns"] and bool(said[2]["error"]) == (said[2]["value"] is None), lambda: str(said))
+		check("page-faults" in sonde("agent", "--status", "--store", folder, want=0).out, "the text has no counters")
+	check("cycels" in sonde("agent", "--store", folder, "--counters", "cycels", want=1).err, "nonsense")
 
 
 @test

@@ -197,6 +197,11 @@ class GrpcDouble:
 		self.calls += [json.loads(line) for line in lines]
 		return True
 
+	def drain(self, seconds=0.5):
+		"""Takes what comes until nothing does for that time."""
+		while self.read(seconds):
+			pass
+
 	def of(self, method):
 		return [call for call in self.calls if call["method"] == method]
 
@@ -214,9 +219,6 @@ class GrpcDouble:
 		self.drain()
 		return running.finish()
 
-	def drain(self):
-		while self.read(0.5):
-			pass
 
 
 def counts(text, to=r"\S+"):

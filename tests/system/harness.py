@@ -198,6 +198,7 @@ class Background:
 		kwargs.setdefault("stderr", subprocess.PIPE)
 		self.began = time.monotonic()
 		self.process = subprocess.Popen([SONDE, *[str(arg) for arg in args]], bufsize=0, **kwargs)
+		atexit.register(self.process.kill) # of one that failed before its `with`; harmless after its end
 
 	def __enter__(self):
 		return self
@@ -364,10 +365,18 @@ def make_certificate():
 	return certificate, key
 
 
-def cpu_seconds(pid):
-	"""Returns what a process has used of CPUs."""
+def cpu_times(pid):
+	"""Returns the seconds of CPUs that a process has used: (user, system, user and system of its children that it has waited for)."""
 	with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
-		return sum(map(int, file.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+		return [int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in file.read().rpartition(")")[2].split()[11:15]]
+
+
+def cpu_seconds(pid):
+	return sum(cpu_times(pid)[:2])
+
+
+def cpu_seconds_with_children(pid):
+	return sum(cpu_times(pid))
 
 
 def idle_seconds():

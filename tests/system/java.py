@@ -8,10 +8,12 @@ import re
 import shutil
 import subprocess
 
-from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, skip, sonde, test
+from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, scratch, skip, sonde, test
 from spins import Spin, stack_of, told_by
 
-SCENARIOS = ["spin", "recursion", "mixed", "sides", "through_c", "compare", "handle", "monitor", "deoptimized", "copies"]
+SCENARIOS = ["spin", "recursion", "mixed", "sides", "through_c", "compare", "handle", "monitor", "deoptimized", "copies", "broken", "stuck"]
+GAPS = {"broken": 10, "stuck": 11} # scenarios with native code whose caller is not found, and how often
+GAP = "[frames without unwind info]"
 FEW = ["mixed", "handle"]
 CHAIN = ["JavaSpin.c1", "JavaSpin.c2", "JavaSpin.c3", "JavaSpin.c4", "JavaSpin$", "JavaSpin.c5", "JavaSpin.c6", "JavaSpin.c7", "JavaSpin.c8", "JavaSpin.c9"]
 LIBRARY = ("java.lang.", "jdk.internal.")
@@ -39,6 +41,7 @@ MODES = {
 # the root of a virtual thread's stack, in its carrier
 CARRIER = ["java.util.concurrent.ForkJoinWorkerThread.run", "java.util.concurrent.ForkJoinPool.runWorker", "java.lang.VirtualThread.runContinuation", "jdk.internal.vm.Continuation.run",
 	"jdk.internal.vm.Continuation.enterSpecial"]
+VM_THREADS = r"GC Thread|G1 |ZWorker|ZDriver|XWorker|Shenandoah|C[12] Compiler|VM Thread"
 ON_HEAP = "[java: frames on the heap]"
 
 
@@ -128,9 +131,22 @@ def depth_error(scenario, frames):
 	return None
 
 
+def gap_error(scenario, frames, want):
+	"""None when a mark is where native frames are missing, above the Java method that has called them, and all else is whole."""
+	at = [i for i, frame in enumerate(frames) if frame[:2] == ("mark", GAP)]
+	if len(at) != GAPS[scenario] or any(frames[i - 1][1] != "JavaSpin.breakChain" or frames[i + 1][0] != "native" for i in at):
+		return "%d gaps, not %d, or elsewhere" % (len(at), GAPS[scenario])
+	frames = [frame for i, frame in enumerate(frames) if i not in at]
+	if scenario == "stuck" and (frames[-2][1] != "JavaSpin.breakChain" or frames[-1][0] != "native"):
+		return "the leaf is %s" % frames[-1][1]
+	return chain_error(frames[:-2] if scenario == "stuck" else frames, want) or order_error(frames)
+
+
 def stack_error(scenario, frames, want):
 	if scenario in ("virtual", "resumed"):
 		return virtual_error(scenario, frames, want)
+	if scenario in GAPS:
+		return gap_error(scenario, frames, want)
 	return chain_error(frames, want) or order_error(frames) or depth_error(scenario, frames)
 
 
@@ -163,7 +179,7 @@ def check_java(java, mode):
 	return " ".join("%s:%d" % each for each in right.items())
 
 
-def check_reloaded(java):
+def check_reloaded(java, options=("-Xint",)):
 	"""A class that is loaded again, with another method, has its data where the first one had them."""
 	need_bpf()
 	folder, javac, counts = fresh_folder("java_reload"), shutil.which("javac"), {}
@@ -171,7 +187,7 @@ def check_reloaded(java):
 		skip("no javac")
 	done = run([javac, "-nowarn", "-Xlint:-options", "--release", "8", "-d", folder, os.path.join(SOURCES, "JavaReload.java")])
 	check(done.code == 0, lambda: done.err)
-	with subprocess.Popen([java, "-Xint", "-XX:+UseSerialGC", "-Xmx32m", "-cp", folder, "JavaReload"], stdin=subprocess.DEVNULL) as process:
+	with subprocess.Popen([java, *options, "-XX:+UseSerialGC", "-Xmx32m", "-cp", folder, "JavaReload"], stdin=subprocess.DEVNULL) as process:
 		try:
 			for _ in range(3):
 				report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", process.pid, 4, want=0).out)
@@ -223,9 +239,9 @@ def check_printed(java):
 			continue
 		got = [(name, line) for kind, name, file, line in frames if kind == "java" and is_shown(name)]
 		if sample["tid"] in told:
-			root = [frame[0] in ("JavaSpin.spin", "JavaSpin.copies") for frame in want].index(True) # its line and what it calls change
+			root = max(i for i, frame in enumerate(want) if frame[0] in ("JavaSpin.spin", "JavaSpin.copies", "JavaSpin.breakChain")) # its line and what it calls change
 			want, got = want[:root], got[:root]
-			is_marked = any(frame[0] == "mark" for frame in frames[1:]) # the first one is the thread's state
+			is_marked = any(frame[0] == "mark" and frame[1] != GAP for frame in frames[1:]) # the first one is the thread's state
 			nr, nr_marked = nr + 1, nr_marked + is_marked
 		else:
 			is_marked = False
@@ -238,7 +254,44 @@ def check_printed(java):
 	return "%d stacks of threads that run, %d marked; %d threads that wait" % (nr, nr_marked, len(waits))
 
 
-CHECKS = {"reloaded": check_reloaded, "printed": check_printed}
+def check_reused(java):
+	"""The same with compiled code, in a code cache that grows from little and is used again: both methods have been at one address, as the VM's log says."""
+	log, at = scratch("compilation.log"), {"first": set(), "other": set()}
+	counts = check_reloaded(java, ("-XX:TieredStopAtLevel=1", "-XX:InitialCodeCacheSize=160k", "-XX:ReservedCodeCacheSize=2496k", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:NmethodSweepActivity=2000", "-XX:+UnlockDiagnosticVMOptions", "-XX:+LogCompilation", "-XX:LogFile=" + log))
+	with open(log, encoding="utf-8", errors="replace") as file:
+		for address, method in re.findall(r"<nmethod [^>]*? address='(\w+)'[^>]*? method='JavaReload\$Version (\w+) ", file.read()):
+			at.get(method, set()).add(address)
+	nr = len(at["first"] & at["other"])
+	check(nr, lambda: "no address was used by both: %r" % at)
+	return "%s; %d of %d addresses were used by both" % (counts, nr, len(at["first"] | at["other"]))
+
+
+def check_vm_threads(java):
+	"""The compilers' and the collectors' stacks are the VM's native frames, up to the thread's start."""
+	need_bpf()
+	folder, javac, kinds = fresh_folder("java_vm"), shutil.which("javac"), {}
+	if not javac:
+		skip("no javac")
+	done = run([javac, "-nowarn", "-Xlint:-options", "--release", "8", "-d", folder, os.path.join(SOURCES, "JavaWork.java")])
+	check(done.code == 0, lambda: done.err)
+	with subprocess.Popen([java, "-Xmx64m", "-cp", folder, "JavaWork"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+		try:
+			for _ in range(5):
+				report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", process.pid, 3, want=0).out)
+				for sample in report["samples"]:
+					if re.match(VM_THREADS, sample["comm"]) and sample["user_stack"] is not None:
+						key = sample["comm"].rstrip("0123456789#"), " ".join(sorted({frame[0] for frame in stack_of(report, sample)}))
+						kinds[key] = kinds.get(key, 0) + sample["values"][0]
+				if sum(kinds.values()) >= 200:
+					break
+		finally:
+			process.kill()
+	native = sum(nr for key, nr in kinds.items() if key[1] == "native")
+	check(native >= 100 and native >= 0.98 * sum(kinds.values()), lambda: "kinds of frames: %r" % kinds)
+	return "%r" % kinds
+
+
+CHECKS = {"vm_threads": check_vm_threads, "reloaded": check_reloaded, "reused": check_reused, "printed": check_printed}
 
 
 def register(java, mode):
@@ -252,6 +305,6 @@ def register(java, mode):
 
 if __name__ == "__main__":
 	for each in os.environ.get("SONDE_JAVAS", "/usr/bin/java").split(":"):
-		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted adapters reloaded printed z shenandoah epsilon virtual").split():
+		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted adapters reloaded reused vm_threads printed z shenandoah epsilon virtual").split():
 			register(each, one)
 	run_tests()

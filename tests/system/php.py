@@ -4,6 +4,7 @@
 is a PHP other than the machine's own, as a command line; SONDE_PHP_SCRIPTS has the scripts for it (tests/matrix/php.py)."""
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -332,6 +333,79 @@ def served(folder, cases):
 	finally:
 		for request in requests:
 			request.socket.close()
+
+
+# eval's code and its closures lie at the same addresses again and again; each calls the function that is named after the line of the call.
+RECOMPILED = """<?php
+ini_set('memory_limit', -1);
+function spin($n) { for ($i = 0; $i < $n; $i++); }
+%s
+function run($n) { eval(str_repeat("\n", $n) . "at_$n();"); }
+function make($n) { $f = eval('return function () {' . str_repeat("\n", $n) . "at_$n(); };"); $f(); }
+while (true)
+	for ($n = 1; $n <= 30; $n++) { run($n); make($n); }
+""" % "\n".join("function at_%d() { spin(1500); }" % n for n in range(1, 31))
+
+
+def recompiled_lines(process):
+	"""Returns ({(line that is called from, line that is shown): samples}, the account), of one recording."""
+	lines = {}
+	report = json.loads(sonde("profile", "--format", "json", "--timestamps", "-U", "-F", 4999, "-p", process.pid, 1, want=0).out)
+	for sample in report["samples"]:
+		frames = [frame for frame in stack_of(report, sample) if frame[0] == "php"]
+		odd = [name for _, name, *_ in frames if not re.fullmatch(r"at_[0-9]+|<main>|<eval>|make|run|spin|str_repeat|\{closure.*\}|\[unknown\]", name)]
+		check(not odd, lambda: "names that nothing has: %r" % odd)
+		for caller, callee in zip(frames, frames[1:]):
+			if re.fullmatch("at_[0-9]+", callee[1]) and caller[1] != "[unknown]": # it was freed before its name was read
+				key = (int(callee[1].split("_")[1]) + 1, caller[3])
+				lines[key] = lines.get(key, 0) + sample["values"][0]
+	return lines, report["account"]
+
+
+@test
+def recompiled():
+	"""What is kept of a named function is right, nothing is kept of code that is freed, and none has the name of what lies there now."""
+	need_bpf()
+	path, lines, hits, wrong = scratch("recompiled.php"), {}, 0, 0
+	with open(path, "w", encoding="ascii") as file:
+		file.write(RECOMPILED)
+	with subprocess.Popen([*php()[0], "-n", path]) as process:
+		try:
+			for _ in range(10): # a loaded machine gives few
+				more, account = recompiled_lines(process)
+				lines = {key: lines.get(key, 0) + more.get(key, 0) for key in {*lines, *more}}
+				hits, wrong = hits + account["runtime_cache_hits"], wrong + account["runtime_cache_wrong"]
+				if sum(lines.values()) >= 1000:
+					break
+		finally:
+			process.kill()
+	bad = {key: nr for key, nr in lines.items() if key[0] != key[1]}
+	check(not bad and sum(lines.values()) >= 200, lambda: "%d frames; in line, not in line: %r ..." % (sum(lines.values()), sorted(bad.items())[:5]))
+	check(hits and not wrong, lambda: "%d hits in the cache, %d of those that were read again wrong" % (hits, wrong))
+	return "%d frames, %d hits in the cache" % (sum(lines.values()), hits)
+
+
+@test
+def nothing_is_kept_of_a_server():
+	"""It gives back its functions after each request."""
+	need_bpf()
+	script = scratch("serves.php")
+	with open(script, "w", encoding="ascii") as file:
+		file.write("<?php\n$argv = ['', 'recursion'];\nrequire '%s';\n" % SPIN)
+	with socket.socket() as free:
+		free.bind(("127.0.0.1", 0))
+		port = free.getsockname()[1]
+	with subprocess.Popen([*php()[0], "-n", "-S", "127.0.0.1:%d" % port, script], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+		try:
+			process.stderr.readline() # it listens
+			with socket.create_connection(("127.0.0.1", port), timeout=20) as request:
+				request.sendall(b"GET / HTTP/1.0\r\n\r\n")
+				time.sleep(0.5)
+				account = json.loads(sonde("profile", "--format", "json", "-U", "-F", 999, "-p", process.pid, 1, want=0).out)["account"]
+		finally:
+			process.kill()
+	check(account["recorded"] >= 30 and not account["runtime_cache_hits"], lambda: "%d samples, %d hits" % (account["recorded"], account["runtime_cache_hits"]))
+	return "%d samples" % account["recorded"]
 
 
 @test

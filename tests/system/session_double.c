@@ -124,6 +124,11 @@ int sonde_session_set_rate(struct sonde_session *session, uint64_t freq_hz)
 	return -EINVAL;
 }
 
+int sonde_session_set_memory(struct sonde_session *session, uint64_t unwind_bytes)
+{
+	return -EINVAL;
+}
+
 void sonde_session_stop(struct sonde_session *session)
 {
 	if (write(session->stop_fds[1], "", 1) < 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "abi/runtime.h"
 #include "process/process_table.h"
 #include "unwind/unwind_table.h"
 #include "walk_host.h"
@@ -24,6 +25,8 @@ struct host_object {
 
 /* The enum sonde_runtime whose code all code without an ELF file is; 0: none. */
 static uint32_t host_owner;
+/* The part of a file's code that is that runtime's, too; `look` sets it for each mapping. */
+static struct sonde_code_range host_owned_part;
 
 struct host_tables {
 	struct process_table *processes;
@@ -85,15 +88,40 @@ static inline void host_take_mapping(struct host_tables *tables, const struct pr
 		tables->look(object->elf, mapping->load_bias);
 }
 
+/* Splits a mapping around host_owned_part. Returns how many there are now. */
+static inline uint32_t host_split(struct sonde_mapping *at)
+{
+	const struct sonde_code_range *part = &host_owned_part;
+	struct sonde_mapping whole = *at;
+	uint32_t nr = 0;
+
+	if (part->start_pc >= part->end_pc || part->start_pc < whole.start_pc || part->end_pc > whole.end_pc)
+		return 1;
+	if (part->start_pc > whole.start_pc) {
+		at[nr] = whole;
+		at[nr++].end_pc = part->start_pc;
+	}
+	at[nr++] = (struct sonde_mapping){ .start_pc = part->start_pc, .end_pc = part->end_pc, .base_pc = part->start_pc,
+					   .index_pos = host_owner, .block_shift = SONDE_OWNED };
+	if (part->end_pc < whole.end_pc) {
+		at[nr] = whole;
+		at[nr++].start_pc = part->end_pc;
+	}
+	return nr;
+}
+
 static inline int host_take_mappings(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
 {
 	struct host_tables *tables = arg;
-	CLEANUP(freep) struct sonde_mapping *list = calloc(nr, sizeof(*list));
+	CLEANUP(freep) struct sonde_mapping *list = calloc(3u * nr, sizeof(*list));
+	uint32_t used = 0;
 
 	assert_non_null(list);
-	for (uint32_t i = 0; i < nr; i++)
-		host_take_mapping(tables, &mappings[i], &list[i]);
-	host_process(tables->walk, list, nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		host_take_mapping(tables, &mappings[i], &list[used]);
+		used += host_split(&list[used]);
+	}
+	host_process(tables->walk, list, used);
 	return 0;
 }
 

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 #include "runtime/beam/beam_private.h"
 #include "runtime/libc_facts.h"
 #include "stopped_child.h"
+#include "stopped_thread.h"
 #include "runtimes/beam.h"
 
 #define MAX_FRAMES 64
@@ -160,21 +160,6 @@ static void load_tables(void)
 
 /* --- walks ---------------------------------------------------------------------------------------------------------------------------- */
 
-static void take_registers(void)
-{
-	struct user_regs_struct regs;
-
-	assert_int_equal(ptrace(PTRACE_GETREGS, scheduler, NULL, &regs), 0);
-	const uint64_t in_order[] = { regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
-				      regs.r8,	regs.r9,  regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15 };
-
-	memcpy(w.regs, in_order, sizeof(in_order));
-	w.pc = regs.rip;
-	w.sp = regs.rsp;
-	w.bp = regs.rbp;
-	host_tls_base = regs.fs_base;
-}
-
 static int take_step(void)
 {
 	int at = walk_step(&w, frames);
@@ -190,7 +175,7 @@ static void walk_scheduler(void)
 	memset(w.cache, 0, sizeof(w.cache));
 	memset(&r, 0, sizeof(r));
 	r.runtime = SONDE_RUNTIME_BEAM;
-	take_registers();
+	take_registers(&w, scheduler);
 	nr_reads = 0;
 	walk_enter(&w);
 	while (take_step() == WALK_GOES_ON)
@@ -200,7 +185,7 @@ static void walk_scheduler(void)
 /* --- comparison ----------------------------------------------------------------------------------------------------------------------- */
 
 enum verdict { EXACT, MARKED, WRONG };
-static uint32_t counts[3], nr_erlang;
+static uint32_t counts[3], nr_erlang, nr_shared; /* shared: in code that all modules share */
 static char why[512];
 
 /* Leaf first; process_main last. False: no Erlang process runs, or a frame has no name. */
@@ -213,8 +198,10 @@ static bool name_frames(void)
 		struct runtime_function function = { 0 };
 
 		assert_int_equal(beam_describe(&image, &beam, &memory, &r.frames[i], &function), 0);
-		if (!strcmp(function.name, "$global"))
+		if (!strcmp(function.name, "$global")) {
+			nr_shared += !i && r.frames[i].where & SONDE_BEAM_EXACT;
 			continue;
+		}
 		is_in_main = !strcmp(function.name, "process_main");
 		if (is_in_main)
 			continue;
@@ -277,35 +264,35 @@ static void look(void)
 
 /* --- stops ---------------------------------------------------------------------------------------------------------------------------- */
 
-static int wait_stopped(void)
+/* The process gives up the CPU where it calls a function next: there is no reduction left. BeamAsm counts them in r14. */
+static void end_turn(void)
 {
-	int status;
+	struct user_regs_struct regs;
 
-	assert_int_equal(waitpid(scheduler, &status, __WALL), scheduler);
-	assert_true(WIFSTOPPED(status));
-	return status >> 16 || WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+	assert_int_equal(ptrace(PTRACE_GETREGS, scheduler, NULL, &regs), 0);
+	regs.r14 = 0;
+	assert_int_equal(ptrace(PTRACE_SETREGS, scheduler, NULL, &regs), 0);
 }
 
 /* Interrupts it, and follows it through some instructions; in a system call it may wait. */
-static void look_at_steps(void)
+static void look_at_steps(bool ends_turn)
 {
 	int signal;
 
 	nanosleep(&(struct timespec){ .tv_nsec = 1000000 + rand() % 3000000 }, NULL);
-	assert_int_equal(ptrace(PTRACE_SEIZE, scheduler, NULL, NULL), 0);
-	assert_int_equal(ptrace(PTRACE_INTERRUPT, scheduler, NULL, NULL), 0);
-	signal = wait_stopped();
+	signal = stop_thread(scheduler);
 	look();
+	if (ends_turn && nr_got && r.frames[0].where & SONDE_BEAM_EXACT)
+		end_turn();
 	for (int n = 0; n < STEPS; n++) {
 		__u8 code[2] = { 0 };
 
 		if (read_child(code, sizeof(code), w.start.pc) || (code[0] == 0x0f && code[1] == 0x05))
 			break;
-		assert_int_equal(ptrace(PTRACE_SINGLESTEP, scheduler, NULL, (void *)(uintptr_t)signal), 0);
-		signal = wait_stopped();
+		signal = step_thread(scheduler, signal);
 		look();
 	}
-	assert_int_equal(ptrace(PTRACE_DETACH, scheduler, NULL, (void *)(uintptr_t)signal), 0);
+	release_thread(scheduler, signal);
 }
 
 static void test_scenario(const char *scenario, const char *const *options)
@@ -313,15 +300,16 @@ static void test_scenario(const char *scenario, const char *const *options)
 	start_child(scenario, options);
 	load_tables();
 	memset(counts, 0, sizeof(counts));
-	nr_erlang = 0;
+	nr_erlang = nr_shared = 0;
 	for (int n = 0; n < STOPS; n++)
-		look_at_steps();
-	print_message("# %s %s: %u exact, %u marked, %u wrong; %u of Erlang code\n", scenario, options[0] ? "with frame pointers" : "",
-		      counts[EXACT], counts[MARKED], counts[WRONG], nr_erlang);
+		look_at_steps(n % 4 == 3);
+	print_message("# %s %s: %u exact, %u marked, %u wrong; %u of Erlang code, %u of shared code\n", scenario,
+		      options[0] ? "with frame pointers" : "", counts[EXACT], counts[MARKED], counts[WRONG], nr_erlang, nr_shared);
 	host_tables_free(&tables);
 	stop_child();
 	assert_int_equal(counts[WRONG], 0);
 	assert_true(nr_erlang > 100);
+	assert_true(nr_shared > 0);
 	/* All steps behind one stop may be in a piece of code that is marked. How many samples are, tests/system/beam.py limits. */
 	assert_true(counts[MARKED] * 3 < counts[EXACT]);
 }

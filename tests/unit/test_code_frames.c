@@ -126,7 +126,7 @@ static void compare_function(struct comparison *c, uint64_t start, uint64_t end)
 		return;
 	if (code_frames_is_spent(c->frames)) { /* a file of this size may use up the budget */
 		code_frames_free(c->frames);
-		c->frames = code_frames_new();
+		c->frames = code_frames_new(CODE_FRAMES_MAX_STEPS);
 		assert_non_null(c->frames);
 	}
 	c->nr_functions++;
@@ -180,7 +180,7 @@ static void compare_file(const char *path, uint32_t max_wrong)
 	assert_int_equal(elf_file_open_fd(fd, NULL, &elf), 0);
 	memset(&c, 0, sizeof(c));
 	c.elf = elf;
-	c.frames = code_frames_new();
+	c.frames = code_frames_new(CODE_FRAMES_MAX_STEPS);
 	assert_non_null(c.frames);
 	assert_int_equal(cfi_section_read(elf, CFI_EH_FRAME, NULL, &section), 0);
 	assert_int_equal(cfi_walk(&section, take_cfi_row, &c, &stats, NULL), 0);
@@ -230,6 +230,32 @@ __asm__(".pushsection .rodata\n"
 	"popper_end:\n"
 	"argumentative: push %rbp; mov %rsp, %rbp; push %rdi; push %rsi; call . + 4096; call . + 4096; leave; ret\n"
 	"argumentative_end:\n"
+	".p2align 4\n"
+	"managed: sub $0x18, %rsp; mov %rbp, 8(%rsp); xor %ebp, %ebp; call . + 4096; nop; add $0x18, %rsp; ret; nop; mov $1, %edi; "
+	"call . + 4096; nop; .p2align 4, 0xcc\n"
+	"managed_end:\n"
+	"managed_two: sub $8, %rsp; call . + 4096; nop; add $8, %rsp; ret; .p2align 4, 0xcc; sub $0x28, %rsp; call . + 4096; nop; "
+	"add $0x28, %rsp; ret; .p2align 4, 0xcc\n"
+	"managed_two_end:\n"
+	"managed_leaf: sub $8, %rsp; call . + 4096; nop; add $8, %rsp; ret; .p2align 4, 0xcc; xor %eax, %eax; 1: inc %rax; jmp 1b\n"
+	"managed_leaf_end:\n"
+	"managed_back: sub $8, %rsp; 1: call . + 4096; nop; add $8, %rsp; ret; nop; xor %eax, %eax; jmp 1b; .p2align 4, 0xcc\n"
+	"managed_back_end:\n"
+	"drops: sub $8, %rsp; call . + 4096; nop; add $8, %rsp; ret $16\n"
+	"drops_end:\n"
+	"managed_table: sub $8, %rsp; cmp $1, %eax; ja 1f; lea 2f(%rip), %rcx; movslq (%rcx, %rax, 4), %rdx; {load} add %rdx, %rcx; "
+	"jmp *%rcx; 1: add $8, %rsp; ret; hlt; 2: .long 1b - 2b, 1b - 2b\n"
+	"managed_table_end:\n"
+	"unbounded: sub $8, %rsp; lea 2f(%rip), %rcx; movslq (%rcx, %rax, 4), %rdx; {load} add %rdx, %rcx; jmp *%rcx; 1: add $8, %rsp; "
+	"ret; 2: .long 1b - 2b, 1b - 2b\n"
+	"unbounded_end:\n"
+	"astray: sub $8, %rsp; cmp $1, %eax; ja 1f; lea 2f(%rip), %rcx; movslq (%rcx, %rax, 4), %rdx; {load} add %rdx, %rcx; jmp *%rcx; "
+	"1: add $8, %rsp; ret; hlt; 2: .long 1b - 2b, 4096\n"
+	"astray_end:\n"
+	"misaligned: sub $16, %rsp; call . + 4096; nop; add $16, %rsp; ret\n"
+	"misaligned_end:\n"
+	"falls_out: sub $8, %rsp; add $1, %eax\n"
+	"falls_out_end:\n"
 	".popsection");
 
 #define DECLARE(name) extern const uint8_t name[], name##_end[]
@@ -244,26 +270,49 @@ DECLARE(start);
 DECLARE(clone);
 DECLARE(popper);
 DECLARE(argumentative);
+DECLARE(managed);
+DECLARE(managed_two);
+DECLARE(managed_leaf);
+DECLARE(managed_back);
+DECLARE(drops);
+DECLARE(managed_table);
+DECLARE(unbounded);
+DECLARE(astray);
+DECLARE(misaligned);
+DECLARE(falls_out);
 
 static struct rows rows;
 
-static int read_made_up(const uint8_t *begin, const uint8_t *end, bool is_start)
+static size_t nr_read; /* bytes of the function */
+
+static int read_function(struct code_function function)
 {
-	CLEANUP(code_frames_freep) struct code_frames *frames = code_frames_new();
-	const struct code_function function = {
-		.code = begin, .size = (size_t)(end - begin), .vaddr = 0x1000, .is_sized = !is_start, .is_start = is_start
-	};
+	CLEANUP(code_frames_freep) struct code_frames *frames = code_frames_new(CODE_FRAMES_MAX_STEPS);
 	struct cfi_stats stats = { 0 };
 	int verdict;
 
 	assert_non_null(frames);
 	verdict = code_frames_read(frames, &function);
 	rows.nr = 0;
+	nr_read = code_frames_size(frames);
 	if (verdict != CODE_CONTRADICTS)
 		assert_int_equal(code_frames_rows(frames, false, take_row, &rows, &stats), 0);
 	return verdict;
 }
 
+static int read_made_up(const uint8_t *begin, const uint8_t *end, bool is_start)
+{
+	return read_function((struct code_function){
+	    .code = begin, .size = (size_t)(end - begin), .vaddr = 0x1000, .is_sized = !is_start, .is_start = is_start });
+}
+
+static int read_managed(const uint8_t *begin, const uint8_t *end)
+{
+	return read_function((struct code_function){
+	    .code = begin, .size = (size_t)(end - begin), .vaddr = 0x1000, .is_sized = true, .is_managed = true });
+}
+
+#define MANAGED(name) read_managed(name, name##_end)
 #define READ(name) read_made_up(name, name##_end, false)
 
 /* The rule before the first instruction that starts with these bytes. */
@@ -316,6 +365,39 @@ static void test_what_is_not_proved(void **state)
 	assert_int_equal(READ(popper), CODE_CONTRADICTS); /* it pops its return address for a while, with zero in rbp */
 }
 
+static void test_managed_code(void **state)
+{
+	struct sonde_rule rule;
+
+	assert_int_equal(MANAGED(managed), CODE_RETURNS);
+	rule = BEFORE(managed, "\xe8");
+	assert_int_equal(rule.cfa_off, 32);
+	assert_int_equal(rule.bp_kind, SONDE_BP_CFA);
+	assert_int_equal(rule.bp_off, -24);
+	rule = BEFORE(managed, "\xbf"); /* a handler */
+	assert_int_equal(rule.cfa_off, 32);
+	assert_int_equal(rule.rbx_off, SONDE_RBX_LOST);
+	assert_int_equal(MANAGED(managed_two), CODE_RETURNS); /* only the first of two */
+	assert_int_equal(nr_read, 16);
+	assert_int_equal(MANAGED(managed_leaf), CODE_RETURNS); /* what is behind it says nothing of a frame */
+	assert_int_equal(nr_read, 16);
+	assert_int_equal(MANAGED(managed_back), CODE_RETURNS);
+	rule = BEFORE(managed_back, "\x31\xc0");
+	assert_int_equal(rule.cfa_off, 16);
+	assert_int_equal(MANAGED(drops), CODE_CONTRADICTS);
+	assert_int_equal(MANAGED(managed_table), CODE_RETURNS);
+	rule = BEFORE(managed_table, "\xff\xe1");
+	assert_int_equal(rule.cfa_off, 16);
+	assert_int_equal(BEFORE(managed_table, "\xf4").kind, SONDE_RULE_KIND_NONE); /* behind it is the table */
+	assert_int_equal(MANAGED(unbounded), CODE_CONTRADICTS);
+	assert_int_equal(MANAGED(astray), CODE_CONTRADICTS);
+	assert_int_equal(MANAGED(misaligned), CODE_CONTRADICTS);
+	assert_int_equal(MANAGED(falls_out), CODE_CONTRADICTS);
+	assert_int_equal(MANAGED(two_depths), CODE_CONTRADICTS);
+	assert_int_equal(MANAGED(cold_part), CODE_CONTRADICTS);
+	assert_int_equal(MANAGED(rbx_lost), CODE_RETURNS); /* its callers expect no register */
+}
+
 static void test_ends(void **state)
 {
 	assert_int_equal(read_made_up(start, start_end, true), CODE_MAY_BE);
@@ -326,6 +408,8 @@ static void test_ends(void **state)
 	assert_int_equal(BEFORE(clone, "\x41\xff\xd1").kind, SONDE_RULE_KIND_END);
 	assert_int_equal(BEFORE(clone, "\xf4").kind, SONDE_RULE_KIND_END);
 	assert_int_equal(BEFORE(clone, "\xc3").kind, SONDE_RULE_KIND_STEP);
+	assert_true(code_frames_is_clone(clone, (size_t)(clone_end - clone)));
+	assert_false(code_frames_is_clone(popper, (size_t)(popper_end - popper)));
 }
 #endif
 
@@ -336,6 +420,7 @@ int main(int argc, char **argv)
 #ifdef __x86_64__
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_what_is_not_proved),
+		cmocka_unit_test(test_managed_code),
 		cmocka_unit_test(test_ends),
 #endif
 	};

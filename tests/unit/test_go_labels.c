@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Go's labels: read on the host by the kernel side's code (bpf/runtimes/go_labels.h), in memory made by hand; what a file says about them
+/* Go's labels: read on the host by the kernel side's code (bpf/labels/go_labels.h), in memory made by hand; what a file says about them
  * (runtime/go); and their form in a profile (stacks/label_table). Real programs: tests/system/go_labels.py. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 struct label_walk;
 static struct label_walk *label_walk_of(struct walk *w);
-#include "runtimes/go_labels.h"
+#include "labels/go_labels.h"
 #include "runtime/go/go_offsets.h"
 #include "stacks/label_table.h"
 
@@ -427,7 +427,7 @@ static void check_label(const struct profile *profile, uint32_t labels, uint32_t
 
 static void recorder(void **state)
 {
-	struct label_table *labels = label_table_new();
+	struct label_table *labels = label_table_new(1 << 20);
 	struct profile *profile = profile_new();
 	const struct profile_label *label;
 	uint32_t number, nr;

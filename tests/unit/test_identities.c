@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "process/allowance.h"
 #include "process/identities.h"
 
 #define PROGRAM "/bin/sleep"
@@ -67,15 +68,23 @@ static void end(uint32_t tgid)
 	waitpid((pid_t)tgid, NULL, 0);
 }
 
-static const char *service_at(uint32_t tgid, uint64_t time_ns)
+static const char *service_of(const struct process_labels *labels)
 {
-	const struct process_labels *labels = identities_at(identities, tgid, time_ns);
-
 	for (uint32_t i = 0; labels && i < labels->nr; i++) {
 		if (!strcmp(labels->list[i].key, "service.name"))
 			return labels->list[i].text;
 	}
 	return labels ? "none" : "not known";
+}
+
+static const char *service_at(uint32_t tgid, uint64_t time_ns)
+{
+	return service_of(identities_at(identities, tgid, time_ns));
+}
+
+static const char *service_since(uint32_t tgid, uint64_t time_ns)
+{
+	return service_of(identities_since(identities, tgid, time_ns));
 }
 
 static void test_lives(void **state)
@@ -88,7 +97,7 @@ static void test_lives(void **state)
 	assert_string_equal(service_at(tgid, 1), "shop"); /* nothing is known of another program before */
 	assert_string_equal(service_at(tgid, clock_ns()), "shop");
 	end(tgid);
-	identities_exit(identities, tgid, clock_ns());
+	assert_int_equal(identities_exit(identities, tgid, clock_ns()), 0);
 	assert_string_equal(service_at(tgid, clock_ns()), "shop"); /* its last samples arrive later */
 	identities_prune(identities, clock_ns() + 1);
 	assert_int_equal(identities_nr(identities), 0);
@@ -149,12 +158,71 @@ static void test_pid_again(void **state)
 	exit_ns = clock_ns();
 	end(tgid);
 	fork_ns = clock_ns();
-	identities_exit(identities, tgid, exit_ns);
+	assert_int_equal(identities_exit(identities, tgid, exit_ns), 0);
 	assert_int_equal(identities_fork(identities, tgid, fork_ns), 0);
 	assert_string_equal(service_at(tgid, exit_ns), "shop");
 	assert_string_equal(service_at(tgid, fork_ns), "not known");
 	assert_int_equal(identities_meet(identities, tgid), 0); /* it has ended, too */
 	assert_string_equal(service_at(tgid, fork_ns), "not known");
+}
+
+/* A time in which a process ran two programs has the labels of neither; one in which it was started has its labels. */
+static void test_since(void **state)
+{
+	uint64_t begin_ns = clock_ns(), exec_ns;
+	uint32_t tgid = start("shop");
+
+	assert_int_equal(identities_fork(identities, tgid, begin_ns + 1), 0);
+	assert_string_equal(service_since(tgid, begin_ns), "not known");
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	assert_string_equal(service_since(tgid, begin_ns), "shop");
+	exec_ns = clock_ns();
+	assert_int_equal(identities_exec(identities, tgid, exec_ns), 0);
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	assert_string_equal(service_since(tgid, begin_ns), "not known");
+	assert_string_equal(service_since(tgid, exec_ns), "shop");
+	assert_int_equal(identities_exit(identities, tgid, clock_ns()), 0);
+	assert_string_equal(service_since(tgid, exec_ns), "shop");
+	assert_int_equal(identities_fork(identities, tgid, clock_ns()), 0); /* its id is another's */
+	assert_string_equal(service_since(tgid, exec_ns), "not known");
+	end(tgid);
+}
+
+/* The same of a process that ended before anybody asked for it; and after events were lost, when nobody knows. */
+static void test_since_pid_again(void **state)
+{
+	uint64_t begin_ns = clock_ns(), exit_ns;
+	uint32_t tgid = start("shop");
+
+	exit_ns = clock_ns();
+	assert_int_equal(identities_exit(identities, tgid, exit_ns), 0); /* of the process before */
+	assert_int_equal(identities_fork(identities, tgid, exit_ns + 1), 0);
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	assert_string_equal(service_since(tgid, begin_ns), "not known");
+	assert_string_equal(service_since(tgid, exit_ns + 1), "shop");
+	identities_lost(identities, exit_ns);
+	assert_int_equal(identities_fork(identities, tgid, exit_ns + 1), 0);
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	assert_string_equal(service_since(tgid, begin_ns), "not known");
+	assert_string_equal(service_since(tgid, exit_ns), "shop");
+	end(tgid);
+}
+
+/* That process was forgotten long before, but not before the time that is asked for began. */
+static void test_since_pid_again_later(void **state)
+{
+	uint64_t begin_ns = clock_ns(), exit_ns;
+	uint32_t tgid = start("shop");
+
+	exit_ns = clock_ns();
+	assert_int_equal(identities_exit(identities, tgid, exit_ns), 0); /* of the process before */
+	identities_prune(identities, exit_ns + 1);
+	assert_int_equal(identities_nr(identities), 0);
+	assert_int_equal(identities_fork(identities, tgid, exit_ns + NS_PER_S), 0);
+	assert_int_equal(identities_meet(identities, tgid), 0);
+	assert_string_equal(service_since(tgid, begin_ns), "not known");
+	assert_string_equal(service_since(tgid, exit_ns + NS_PER_S), "shop");
+	end(tgid);
 }
 
 static void test_many_execs(void **state)
@@ -209,15 +277,28 @@ static void test_many_processes(void **state)
 		assert_int_equal(identities_fork(identities, tgid, tgid), 0);
 	assert_int_equal(identities_nr(identities), 1000);
 	for (uint32_t tgid = 1u << 30; tgid < (1u << 30) + 1000; tgid += 2)
-		identities_exit(identities, tgid, tgid);
+		assert_int_equal(identities_exit(identities, tgid, tgid), 0);
 	identities_prune(identities, UINT64_MAX);
 	assert_int_equal(identities_nr(identities), 500);
 	for (uint32_t tgid = 1u << 30; tgid < (1u << 30) + 1000; tgid++)
-		identities_exit(identities, tgid, tgid);
+		assert_int_equal(identities_exit(identities, tgid, tgid), 0);
 	identities_prune(identities, UINT64_MAX);
 	assert_int_equal(identities_nr(identities), 0);
 	assert_int_equal(identities_meet(identities, 0), 0); /* idle CPUs have no process */
 	assert_int_equal(identities_nr(identities), 0);
+}
+
+/* A reading that took far more than was left is paid back. */
+static void test_allowance(void **state)
+{
+	struct allowance allowance = allowance_new();
+
+	assert_true(allowance_is_given(&allowance, 1));
+	allowance_charge(&allowance, NULL, UINT64_MAX, 1000 * NS_PER_S);
+	usleep(10000);
+	assert_false(allowance_is_given(&allowance, 1));
+	allowance.given_ns -= 1001 * NS_PER_S;
+	assert_true(allowance_is_given(&allowance, 1));
 }
 
 int main(void)
@@ -225,6 +306,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lives, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec_after, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_since, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_since_pid_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_since_pid_again_later, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_late_sample, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_pid_again, set_up, tear_down),
@@ -232,6 +316,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reference, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
+		cmocka_unit_test(test_allowance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

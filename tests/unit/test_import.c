@@ -259,7 +259,7 @@ static void test_what_interpreters_run(void **state)
 							  { .kind = FRAME_NATIVE },
 							  { .kind = FRAME_NATIVE } };
 	static const char *const files[] = { "/lib/A.pm", "/a b.py", "<frozen os>", "a.php", "a.py",
-					     "a.lua",	  "a.inc",   "<stdin>",	    ".py",   "<frozen" };
+					     "a.tcl",	  "a.inc",   "<stdin>",	    ".py",   "<frozen" };
 	static const uint32_t all[] = { FRAME_PERL,   FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP,	FRAME_NATIVE,
 					FRAME_NATIVE, FRAME_PHP,    FRAME_PYTHON, FRAME_NATIVE, FRAME_NATIVE };
 	static const uint32_t sure[] = { FRAME_PERL,   FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP,	 FRAME_NATIVE,

@@ -18,7 +18,6 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +27,7 @@
 #include "runtime/java/java_vm.h"
 #include "runtime/runtime.h"
 #include "stopped_child.h"
+#include "stopped_thread.h"
 #include "runtimes/java.h"
 
 #define MAX_THREADS 16
@@ -165,27 +165,15 @@ static void load_tables(void)
 
 /* --- walks ---------------------------------------------------------------------------------------------------------------------------- */
 
-static void take_registers(pid_t tid)
-{
-	struct user_regs_struct regs;
-
-	assert_int_equal(ptrace(PTRACE_GETREGS, tid, NULL, &regs), 0);
-	const uint64_t in_order[] = { regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
-				      regs.r8,	regs.r9,  regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15 };
-
-	memcpy(w.regs, in_order, sizeof(in_order));
-	w.pc = regs.rip;
-	w.sp = regs.rsp;
-	w.bp = regs.rbp;
-	host_tls_base = regs.fs_base;
-}
-
 static int take_step(void)
 {
 	__u32 i = w.nr_frames;
 
-	if (java_heap_of(&process.java, w.pc) >= SONDE_JAVA_MAX_HEAPS)
-		return walk_step(&w, frames);
+	if (java_heap_of(&process.java, w.pc) >= SONDE_JAVA_MAX_HEAPS) {
+		int at = walk_step(&w, frames);
+
+		return at == WALK_ENDED && walk_is_broken(&w) ? java_bridge(&w, &r, &process.java) : at;
+	}
 	if (i >= SONDE_LEAF_FRAMES)
 		return walk_stop(&w, SONDE_STOP_DEPTH);
 	frames[i] = w.exact ? w.pc : w.pc | SONDE_FRAME_RETURN;
@@ -201,7 +189,7 @@ static void walk_thread(pid_t tid)
 	r.nr_frames = r.nr_entries = 0;
 	r.block_bytes = 0;
 	r.runtime = SONDE_RUNTIME_JAVA;
-	take_registers(tid);
+	take_registers(&w, tid);
 	nr_reads = 0;
 	walk_enter(&w);
 	while (take_step() == WALK_GOES_ON)
@@ -213,7 +201,7 @@ static void walk_thread(pid_t tid)
 enum verdict { EXACT, MARKED, WRONG };
 
 static struct shown got[MAX_EXPECTED + 64];
-static uint32_t nr_got;
+static uint32_t nr_got, nr_gaps;
 static char why[512];
 
 /* The java.lang.invoke frames that Java itself does not show. */
@@ -226,7 +214,7 @@ static bool is_hidden(const char *name)
 /* Names the frames: false: one is a mark, or cannot be named. */
 static bool name_frames(void)
 {
-	nr_got = 0;
+	nr_got = nr_gaps = 0;
 	for (uint32_t i = 0; i < r.nr_frames; i++) {
 		struct runtime_function function = { 0 };
 
@@ -237,6 +225,10 @@ static bool name_frames(void)
 
 			function = (struct runtime_function){ .level = level };
 			err = java_describe(&image, &process, &memory, &r.frames[i], &function);
+			if (!err && function.is_mark && !strcmp(function.name, SONDE_GAP_MARK)) {
+				nr_gaps++;
+				break;
+			}
 			if (err || function.is_mark) {
 				snprintf(why, sizeof(why), "frame %u: %d %s", i, err, function.name);
 				return false;
@@ -263,6 +255,12 @@ static enum verdict wrong(const char *what, const struct shown *a, const struct 
 static const char *const chain[] = { "JavaSpin.c1", "JavaSpin.c2", "JavaSpin.c3", "JavaSpin.c4", "JavaSpin$", "JavaSpin.c5",
 				     "JavaSpin.c6", "JavaSpin.c7", "JavaSpin.c8", "JavaSpin.c9" };
 
+/* Of the scenarios with native code that breaks the chain. */
+static uint32_t wanted_gaps(const struct expected *want)
+{
+	return !strcmp(want->scenario, "broken") ? 10 : !strcmp(want->scenario, "stuck") ? 11 : 0;
+}
+
 static enum verdict compare(const struct expected *want)
 {
 	uint32_t nr_above, nr_library = 0;
@@ -273,8 +271,8 @@ static enum verdict compare(const struct expected *want)
 	}
 	if (!name_frames())
 		return MARKED;
-	if (nr_got < want->nr)
-		return wrong("too few", NULL, NULL);
+	if (nr_got < want->nr || nr_gaps != wanted_gaps(want))
+		return wrong("too few, or other gaps", NULL, NULL);
 	nr_above = nr_got - want->nr;
 	for (uint32_t i = 0; i < want->nr; i++) {
 		const struct shown *a = &got[nr_above + i], *b = &want->frames[i];
@@ -286,6 +284,8 @@ static enum verdict compare(const struct expected *want)
 		if (i ? a->line != (b->line < 0 ? 0 : b->line) : a->line < b->line || a->line > b->line + 3)
 			return wrong("another line", a, b);
 	}
+	if (!strcmp(want->scenario, "stuck"))
+		return nr_above == 1 && !strcmp(got[0].name, "JavaSpin.breakChain") ? EXACT : wrong("not the native method", &got[0], NULL);
 	while (nr_library < nr_above &&
 	       (strncmp(got[nr_library].name, "java.lang.", 10) == 0 || strncmp(got[nr_library].name, "jdk.internal.", 13) == 0))
 		nr_library++;
@@ -321,20 +321,8 @@ static void show_walk(const struct expected *thread)
 		print_message("#   %s %s:%d\n", got[i].name, got[i].file, got[i].line);
 }
 
-/* Stops a thread. Returns the signal that it was about to get: HotSpot uses SIGSEGV itself. */
-static int stop(pid_t tid)
-{
-	int status;
-
-	assert_int_equal(ptrace(PTRACE_SEIZE, tid, NULL, NULL), 0);
-	assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
-	assert_int_equal(waitpid(tid, &status, __WALL), tid);
-	assert_true(WIFSTOPPED(status));
-	return status >> 16 ? 0 : WSTOPSIG(status);
-}
-
 /* Executes the instruction that the last walk began at. False: the thread waits for another one, or got too many signals.
- * *signal: as `stop`. */
+ * *signal: as of stop_thread. HotSpot uses SIGSEGV itself. */
 static bool step(pid_t tid, int *signal)
 {
 	__u8 code;
@@ -355,8 +343,7 @@ static bool step(pid_t tid, int *signal)
 			assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
 			assert_int_equal(waitpid(tid, &status, __WALL), tid);
 		}
-		assert_true(WIFSTOPPED(status));
-		*signal = status >> 16 || WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+		*signal = signal_of(status);
 		if (!*signal)
 			return stopped;
 	}
@@ -383,11 +370,11 @@ static void look_at_steps(const struct expected *thread, int nr_steps)
 	int signal;
 
 	nanosleep(&(struct timespec){ .tv_nsec = rand() % 3000000 }, NULL);
-	signal = stop(thread->tid);
+	signal = stop_thread(thread->tid);
 	look(thread);
 	for (int n = 0; n < nr_steps && step(thread->tid, &signal); n++)
 		look(thread);
-	assert_int_equal(ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(uintptr_t)signal), 0);
+	release_thread(thread->tid, signal);
 }
 
 static void test_program(const char *root, const char *java, const char *const *options, const char *const *scenarios)
@@ -403,7 +390,8 @@ static void test_program(const char *root, const char *java, const char *const *
 	host_tables_free(&tables);
 	stop_child();
 	assert_int_equal(counts[WRONG], 0);
-	assert_true(counts[MARKED] * 50 < counts[EXACT]);
+	/* 0.6 to 1.2 % are in the instructions of [interpreter]: of 100 stops more than 6 once in thousands of runs. */
+	assert_true(counts[MARKED] <= 4 + counts[EXACT] / 50);
 }
 
 /* Compiles the program; `root`: as the program sees the folder, after chroot. False: there is no compiler. */
@@ -433,7 +421,7 @@ static void remove_program(const char *root)
 }
 
 static const char *const one[] = { "spin", NULL };
-static const char *const few[] = { "spin", "mixed", "compare", "monitor", "deoptimized", "handle", "copies", NULL };
+static const char *const few[] = { "spin", "mixed", "compare", "monitor", "deoptimized", "handle", "copies", "broken", "stuck", NULL };
 static uint32_t nr_javas;
 
 static void test_java(const char *root, const char *java)

@@ -40,7 +40,7 @@ static struct runtime_walk *runtime_walk_of(struct walk *walk);
 #define MAX_MAPPINGS 64
 #define NR_STOPS 15
 #define NR_SINGLE_STEPS 10000
-#define MAX_TRIES 200
+#define MAX_TRIES 10000 /* of 1.5 ms: on a busy machine it gets little time between two stops */
 
 static const char *script, *program, *root;
 static struct walk w;

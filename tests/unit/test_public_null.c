@@ -31,6 +31,7 @@ static void sessions(void **state)
 	assert_false(sonde_session_command_goes_on(NULL));
 	assert_null(sonde_session_counters(NULL));
 	assert_int_equal(sonde_session_set_rate(NULL, 1), -EINVAL);
+	assert_int_equal(sonde_session_set_memory(NULL, 1 << 20), -EINVAL);
 	sonde_session_stop(NULL);
 	sonde_session_free(NULL);
 }

@@ -184,7 +184,7 @@ static void labels_of_processes(void **state)
 		{ { .environment = one }, "are labels of processes, which are not requested" },
 		{ { .process_labels = true, .environment = many }, "16 variables" },
 		{ { .process_labels = true, .environment = odd }, "'B=C' is no name of a variable" },
-		{ { .process_labels = true, .mode = SONDE_OFF_CPU }, "this mode has none" },
+		{ { .process_labels = true, .mode = SONDE_RUN_QUEUE, .text = no_text }, "this mode has none" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -15,6 +15,7 @@
 #include "walk_host.h"
 
 #define STACK_PC    0x7ffe00000000ULL /* where the made-up stack begins */
+#define PAGE_WORDS (4096 / 8)
 #define STACK_WORDS 20480             /* forty pages */
 #define CODE_PC     0x400000ULL
 #define CODE_BYTES  0x10000ULL
@@ -389,6 +390,13 @@ static void test_stops(void **state)
 	stack[10] = 0;
 	walk_from(FUNCTION(0), word_at(10), 0);
 	check_stack(SONDE_STOP_NO_CALL, FUNCTION(0));
+	for (int is_right = 0; is_right < 2; is_right++) { /* a Ractor's stack */
+		stack[PAGE_WORDS - 3] = 0;
+		stack[PAGE_WORDS - 2] = STACK_PC - 4096 + !is_right * 8;
+		stack[PAGE_WORDS - 1] = 7;
+		walk_from(FUNCTION(0), word_at(PAGE_WORDS - 3), 0);
+		check_stack(is_right ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_CALL, FUNCTION(0));
+	}
 	walk_from(FUNCTION(0), STACK_PC - 4096, 0);
 	check_stack(SONDE_STOP_READ_FAULT, FUNCTION(0));
 	w.compat = 1;

@@ -20,7 +20,7 @@ static void begin(bool kernel_stacks)
 	profile = profile_new();
 	recorder = stack_recorder_new(false, &account);
 	processes = process_table_new(NULL);
-	wall = wall_new(kernel_stacks, profile);
+	wall = wall_new(kernel_stacks, false, profile);
 	assert_true(profile && recorder && processes && wall);
 }
 

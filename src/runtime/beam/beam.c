@@ -9,16 +9,21 @@
 #include "elf/dynamic_symbol.h"
 #include "runtime/beam/beam_private.h"
 #include "runtime/tls_access.h"
-#include "runtime/x86_instruction.h"
+#include "runtime/tls_code.h"
+#include "runtime/words.h"
 
-#define MAX_INSTRUCTIONS 48
+#define MAX_INSTRUCTIONS 16
+#define SYSTEM_INFO_BYTES 128
+#define LEA_RIP_BYTES 7
 
-enum { CALL = 0xe8, LEA = 0x8d, MOV_R_RM = 0x8b, RET = 0xc3 };
+enum { CALL = 0xe8, MOV_R_RM = 0x8b };
 
 /* Tried with Debian's. The facts about a module's header are compared with the file's code. */
 static const struct beam_row rows[] = {
-	{ 25, 0xa8, 0x58, 0x60, 0x48, 120 },
-	{ 27, 0xa8, 0x58, 0x88, 0x48, 120 },
+	{ 25, 0xa8, 0x58, 0x60, 0x48, 0 },
+	{ 27, 0xa8, 0x58, 0x88, 0x48, 0 },
+	{ 28, 0xa8, 0x58, 0x98, 0x48, 1 },
+	{ 29, 0xa8, 0x58, 0x98, 0x48, 1 },
 };
 
 const struct beam_row *beam_row_of(uint32_t release)
@@ -46,40 +51,36 @@ static int find(const struct elf_file *elf, const char *name, uint64_t *ret_vadd
 	return err;
 }
 
-/* find_range (beam_ranges.c), which erts_lookup_function_info calls first: it reads the_active_code_index, and takes r[]'s address. */
-static int find_ranges(const struct elf_file *elf, uint64_t at, uint64_t active_index, uint64_t *ret_ranges)
+/* enif_thread_type calls erts_get_scheduler_data, which returns a thread's variable. */
+static int find_scheduler(const struct elf_file *elf, struct sonde_tls *ret_tls)
 {
 	struct x86_instruction i;
-	uint64_t ranges = 0;
-	bool has_index = false;
+	uint64_t at;
 
+	if (find(elf, "enif_thread_type", &at))
+		return -ENOENT;
 	for (int nr = 0; nr < MAX_INSTRUCTIONS && !x86_instruction_next(elf, &at, &i); nr++) {
-		if (i.opcode == LEA && i.base == X86_RIP && !ranges)
-			ranges = at + (uint64_t)i.displacement;
-		else if (i.opcode == MOV_R_RM && i.base == X86_RIP)
-			has_index |= at + (uint64_t)i.displacement == active_index;
-		if (ranges && has_index) {
-			*ret_ranges = ranges;
-			return 0;
-		}
+		if (i.opcode == CALL)
+			return tls_code_follow(elf, at + (uint64_t)i.immediate, ret_tls);
 	}
 	return -ENOENT;
 }
 
-/* Does erts_lookup_function_info read a module's header as the row says? */
-static int check_row(const struct elf_file *elf, uint64_t at, const struct beam_row *row, uint64_t active_index, uint64_t *ret_ranges)
+/* enif_get_atom_length looks into erts_atom_table. */
+static int find_atoms(const struct elf_file *elf, uint64_t *ret_atoms)
 {
-	bool has_functions = false, has_lines = false;
 	struct x86_instruction i;
-	uint64_t called = 0;
+	uint64_t at;
 
+	if (find(elf, "enif_get_atom_length", &at))
+		return -ENOENT;
 	for (int nr = 0; nr < MAX_INSTRUCTIONS && !x86_instruction_next(elf, &at, &i); nr++) {
-		if (i.opcode == CALL && !called)
-			called = at + (uint64_t)i.immediate;
-		has_functions |= i.opcode == LEA && i.base != X86_RSP && i.displacement == row->functions;
-		has_lines |= i.opcode == MOV_R_RM && i.base != X86_RSP && i.displacement == row->line_table;
+		if (i.opcode == MOV_R_RM && i.base == X86_RIP) {
+			*ret_atoms = at + (uint64_t)i.displacement;
+			return 0;
+		}
 	}
-	return has_functions && has_lines && called ? find_ranges(elf, called, active_index, ret_ranges) : -ENOENT;
+	return -ENOENT;
 }
 
 static int fill(const struct elf_file *elf, struct runtime_image *image)
@@ -87,29 +88,23 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 	struct beam_naming *naming = RUNTIME_OWN(struct beam_naming, image->naming);
 	struct sonde_beam *beam = RUNTIME_OWN(struct sonde_beam, image->known);
 	const struct beam_row *row = beam_row_of(image->version[0]);
-	uint64_t lookup, vaddr, active_index, ranges, main_function;
 	int32_t has_jit = 0;
+	uint64_t vaddr;
 
 	if (elf_file_machine(elf) != EM_X86_64)
 		return unsupported(image, "not known on this machine");
 	if (!image->version[0])
-		return unsupported(image, "its version is not known: it exports no etp_otp_release");
-	if (find(elf, "etp_beamasm", &vaddr) || elf_file_read_vaddr(elf, vaddr, &has_jit, sizeof(has_jit)) || !has_jit)
+		return unsupported(image, "its version is not known");
+	if (!find(elf, "etp_beamasm", &vaddr) && (elf_file_read_vaddr(elf, vaddr, &has_jit, sizeof(has_jit)) || !has_jit))
 		return unsupported(image, "an emulator without the JIT");
 	if (!row)
 		return unsupported(image, "no layout of this version is known");
-	if (find(elf, "the_active_code_index", &active_index) || find(elf, "erts_lookup_function_info", &lookup) ||
-	    check_row(elf, lookup, row, active_index, &ranges))
+	if (beam_lookup_find(elf, row, beam))
 		return unsupported(image, "the table of its code is not found");
-	if (find(elf, "process_main", &main_function) || beam_main_find(elf, main_function, naming))
+	if (beam_main_find(elf, beam, naming))
 		return unsupported(image, "process_main's code is not found");
-	beam->active_index = active_index;
-	beam->ranges = ranges;
-	beam->main_function = main_function;
-	if (find(elf, "erts_atom_table", &naming->atoms) || find(elf, "beam_normal_exit", &naming->normal_exit) ||
-	    find(elf, "erts_frame_layout", &naming->frame_layout) ||
-	    tls_access_decode(elf, "erts_get_scheduler_data", &beam->process.root))
-		return unsupported(image, "it does not export where its data are");
+	if (find_atoms(elf, &naming->atoms) || find_scheduler(elf, &beam->process.root))
+		return unsupported(image, "it is not found where its data are");
 	beam->current_process = row->current_process;
 	beam->functions = row->functions;
 	beam->stop = row->stop;
@@ -117,16 +112,31 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 	return 0;
 }
 
-/* etp_otp_release: "25", a char array. */
-static void read_version(const struct elf_file *elf, uint8_t version[3])
+/* "25"; 0: it is no release. */
+static uint8_t release_at(const struct elf_file *elf, uint64_t vaddr)
 {
-	uint64_t vaddr;
-	char text[2];
+	char text[3];
 
-	if (find(elf, "etp_otp_release", &vaddr) || elf_file_read_vaddr(elf, vaddr, text, sizeof(text)))
-		return;
-	if (text[0] >= '1' && text[0] <= '9' && text[1] >= '0' && text[1] <= '9')
-		version[0] = (uint8_t)((text[0] - '0') * 10 + text[1] - '0');
+	if (elf_file_read_vaddr(elf, vaddr, text, sizeof(text)) || text[2])
+		return 0;
+	return text[0] >= '1' && text[0] <= '9' && text[1] >= '0' && text[1] <= '9' ? (uint8_t)((text[0] - '0') * 10 + text[1] - '0') : 0;
+}
+
+/* etp_otp_release is a char array. Files without it: driver_system_info returns that text, and takes its address with lea. */
+static uint8_t read_version(const struct elf_file *elf)
+{
+	uint8_t code[SYSTEM_INFO_BYTES], release = 0;
+	uint64_t at;
+
+	if (!find(elf, "etp_otp_release", &at))
+		return release_at(elf, at);
+	if (find(elf, "driver_system_info", &at) || elf_file_read_vaddr(elf, at, code, sizeof(code)))
+		return 0;
+	for (uint32_t i = 0; i + LEA_RIP_BYTES <= sizeof(code) && !release; i++) {
+		if (code[i] == 0x48 && code[i + 1] == 0x8d && (code[i + 2] & 0xc7) == 5)
+			release = release_at(elf, at + i + LEA_RIP_BYTES + (uint64_t)(int64_t)(int32_t)u32_at(code, i + 3));
+	}
+	return release;
 }
 
 static int beam_examine(const struct elf_file *elf, struct runtime_image *ret_image)
@@ -139,7 +149,7 @@ static int beam_examine(const struct elf_file *elf, struct runtime_image *ret_im
 	/* what each emulator exports to native functions */
 	if (find(elf, "enif_schedule_nif", &vaddr) || find(elf, "enif_make_new_binary", &vaddr))
 		return -ENOENT;
-	read_version(elf, image.version);
+	image.version[0] = read_version(elf);
 	if (fill(elf, &image))
 		return -ENOMEM;
 	*ret_image = image;
@@ -153,7 +163,8 @@ static bool beam_is_sound(const struct runtime_image *image)
 	struct sonde_beam made = { .process.root = beam->process.root,
 				   .ranges = beam->ranges,
 				   .active_index = beam->active_index,
-				   .main_function = beam->main_function };
+				   .main_function = beam->main_function,
+				   .caller_frame = beam->caller_frame };
 
 	if (!row || image->nr_loops)
 		return false;
@@ -168,7 +179,7 @@ static int beam_place(const struct runtime_image *image, uint64_t load_bias, con
 {
 	const struct beam_naming *naming = RUNTIME_OWN(const struct beam_naming, image->naming);
 	struct sonde_beam beam = *RUNTIME_OWN(const struct sonde_beam, image->known);
-	int32_t layout;
+	struct beam_memory of = { .memory = memory, .beam = &beam, .row = beam_row_of(image->version[0]) };
 	int err;
 
 	if (tls_access_place(&image->known.process.root, load_bias, libc, &beam.process.root))
@@ -177,18 +188,11 @@ static int beam_place(const struct runtime_image *image, uint64_t load_bias, con
 	beam.ranges += load_bias;
 	beam.active_index += load_bias;
 	beam.main_function += load_bias;
-	err = beam_main_read(naming, load_bias, memory, &beam);
-	if (!err)
-		err = memory->read(memory->arg, naming->normal_exit + load_bias, &beam.normal_exit, sizeof(beam.normal_exit));
-	if (!err)
-		err = memory->read(memory->arg, naming->frame_layout + load_bias, &layout, sizeof(layout));
-	if (!err && !beam.normal_exit) /* it is just starting */
-		err = -EAGAIN;
+	err = beam_main_read(&of, naming, &beam);
 	if (err == -EOPNOTSUPP)
 		return diag_errno(diag, EOPNOTSUPP, "process_main's code begins in another way");
 	if (err)
 		return err;
-	beam.has_frames = layout != 0;
 	memcpy(ret_process, &beam, sizeof(beam));
 	return 0;
 }

@@ -15,6 +15,9 @@
 #define SEGMENT_SHIFT 10
 #define ATOM_LENGTH 24
 #define ATOM_TEXT 32
+#define BINARY_TAG 2  /* of a pointer to ErlHeapBits: its header, its size, the bytes */
+#define BINARY_TAG_MASK 3
+#define BINARY_BYTES 16
 #define ATOM_MAX_BYTES 1020 /* 255 characters */
 /* erl_term.h: lists and small integers */
 #define LIST_TAG 1
@@ -22,27 +25,17 @@
 #define NIL 0x3b
 #define MAX_FILE_CHARACTERS 255
 
-static void append(char *to, size_t size, uint32_t code)
-{
-	char encoded[UTF8_MAX_BYTES];
-	size_t width = utf8_encode(utf8_is_plain(code) ? code : UTF8_REPLACEMENT, encoded), used = strlen(to);
-
-	if (width >= size - used)
-		return;
-	memcpy(to + used, encoded, width);
-	to[used + width] = '\0';
-}
-
-static int append_atom(const struct beam_memory *of, uint64_t atoms, uint64_t term, char *to, size_t size)
+int beam_append_atom(const struct beam_memory *of, uint64_t atoms, uint64_t term, char *to, size_t size)
 {
 	uint64_t index = term >> ATOM_SHIFT, segments, segment, atom, text;
+	size_t used = strlen(to);
 	char bytes[ATOM_MAX_BYTES];
 	int16_t length;
 	int err;
 
 	if ((term & ATOM_TAG_MASK) != ATOM_TAG)
 		return -EBADMSG;
-	err = beam_read(of, atoms + of->row->segments, &segments, sizeof(segments));
+	err = beam_read(of, atoms, &segments, sizeof(segments));
 	if (!err)
 		err = beam_read(of, segments + 8 * (index >> SEGMENT_SHIFT), &segment, sizeof(segment));
 	if (!err)
@@ -51,20 +44,21 @@ static int append_atom(const struct beam_memory *of, uint64_t atoms, uint64_t te
 		err = beam_read(of, atom + ATOM_LENGTH, &length, sizeof(length));
 	if (!err)
 		err = beam_read(of, atom + ATOM_TEXT, &text, sizeof(text));
-	if (!err && (length < 0 || (size_t)length > sizeof(bytes)))
+	if (!err && (length < 0 || (size_t)length > sizeof(bytes) || (of->row->has_binaries && (text & BINARY_TAG_MASK) != BINARY_TAG)))
 		err = -EBADMSG;
 	if (!err && length)
-		err = beam_read(of, text, bytes, (size_t)length);
+		err = beam_read(of, of->row->has_binaries ? text - BINARY_TAG + BINARY_BYTES : text, bytes, (size_t)length);
 	if (err)
 		return err;
 	for (const char *pos = bytes; pos < bytes + length;)
-		append(to, size, utf8_next(&pos, bytes + length));
+		utf8_append(to, size, &used, utf8_next(&pos, bytes + length));
 	return 0;
 }
 
 /* A file's name is a list of characters. */
 static int append_list(const struct beam_memory *of, uint64_t list, char *to, size_t size)
 {
+	size_t used = strlen(to);
 	uint64_t cell[2];
 
 	for (int i = 0; i < MAX_FILE_CHARACTERS && (list & 3) == LIST_TAG; i++) {
@@ -74,7 +68,7 @@ static int append_list(const struct beam_memory *of, uint64_t list, char *to, si
 			return err;
 		if ((cell[0] & 15) != SMALL_TAG || cell[0] >> 4 > 0x10ffff || (cell[0] >> 4 >= 0xd800 && cell[0] >> 4 < 0xe000))
 			return -EBADMSG;
-		append(to, size, (uint32_t)(cell[0] >> 4));
+		utf8_append(to, size, &used, (uint32_t)(cell[0] >> 4));
 		list = cell[1];
 	}
 	return list == NIL ? 0 : -EBADMSG;
@@ -93,7 +87,7 @@ static void describe_place(const struct beam_memory *of, uint64_t atoms, const s
 	    frame->code != ((found.mfa[0] & 0xffffffff) | found.mfa[1] << 32) || beam_code_line(of, &found, pc, &line, &start, &file))
 		return;
 	is_named = file ? !append_list(of, file, function->file, sizeof(function->file))
-			: !append_atom(of, atoms, found.mfa[0], function->file, sizeof(function->file) - 4);
+			: !beam_append_atom(of, atoms, found.mfa[0], function->file, sizeof(function->file) - 4);
 	if (!is_named || !function->file[0]) {
 		function->file[0] = '\0';
 		return;
@@ -108,11 +102,11 @@ static int describe_function(const struct beam_memory *of, uint64_t atoms, const
 			     struct runtime_function *function)
 {
 	size_t size = sizeof(function->name) - 8, used;
-	int err = append_atom(of, atoms, frame->code & 0xffffffff, function->name, size);
+	int err = beam_append_atom(of, atoms, frame->code & 0xffffffff, function->name, size);
 
-	append(function->name, size, ':');
+	utf8_append_text(function->name, size, ":", 1);
 	if (!err)
-		err = append_atom(of, atoms, frame->code >> 32, function->name, size);
+		err = beam_append_atom(of, atoms, frame->code >> 32, function->name, size);
 	if (err)
 		return err;
 	used = strlen(function->name);

@@ -75,17 +75,11 @@ static int append_symbol(const struct java_process *process, const struct runtim
 	length = length < sizeof(bytes) ? length : sizeof(bytes);
 	err = memory->read(memory->arg, symbol + layout->symbol_body, bytes, length);
 	end = bytes + length;
-	while (!err && pos < end) {
+	for (bool has_room = true; !err && has_room && pos < end;) {
 		uint32_t code = utf8_next(&pos, end);
-		char encoded[UTF8_MAX_BYTES];
-		size_t more = utf8_encode(code == '/' ? '.' : utf8_is_plain(code) ? code : UTF8_REPLACEMENT, encoded);
 
-		if (used + more >= size)
-			break;
-		memcpy(text + used, encoded, more);
-		used += more;
+		has_room = utf8_append(text, size, &used, code == '/' ? '.' : code);
 	}
-	text[used] = '\0';
 	return err;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "abi/reason.h"
 #include "base/reader.h"
 #include "base/utf8.h"
 #include "runtime/java/java_lines.h"
@@ -248,6 +249,11 @@ int java_describe(const struct runtime_image *image, const void *of, const struc
 		break;
 	case SONDE_JAVA_STUB:
 		err = describe_stub(process, memory, frame, &function);
+		break;
+	case SONDE_JAVA_GAP:
+		snprintf(function.name, sizeof(function.name), SONDE_GAP_MARK);
+		function.is_mark = true;
+		err = 0;
 		break;
 	case SONDE_JAVA_PARKED:
 		snprintf(function.name, sizeof(function.name), "[java: frames on the heap]");

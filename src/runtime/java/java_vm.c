@@ -27,6 +27,8 @@ enum wanted {
 	SCOPES_ADDRESS, SCOPES_OFFSET, PCS_OFFSET, PCS_END, METADATA, IMMUTABLE, MUTABLE, RELOCATIONS,
 	PC_DESC_SCOPE, METHOD_CONST, CONST_CONSTANTS, CONST_CODE_SIZE, CONST_NAME, CONST_SIGNATURE, CONST_FLAGS,
 	POOL_HOLDER, POOL_LENGTH, POOL_SOURCE, KLASS_SOURCE, KLASS_NAME, SYMBOL_LENGTH, SYMBOL_BODY,
+	WRAPPER_ANCHOR, ANCHOR_SP, ANCHOR_PC, ANCHOR_FP,
+	THREAD_OS, THREAD_ANCHOR, STACK_BASE, STACK_SIZE, OS_PTHREAD, THREADS, THREADS_LENGTH, THREADS_DATA, THREADS_8,
 	NR_WANTED,
 	/* sizes of types */
 	BLOCK_BYTES = 0, CONST_BYTES, POOL_BYTES, PC_DESC_BYTES, NMETHOD_BYTES, NR_SIZES,
@@ -103,6 +105,22 @@ static const struct wanted_field wanted_fields[] = {
 	{ "Symbol", "_length", SYMBOL_LENGTH },
 	{ "Symbol", "_body", SYMBOL_BODY },
 	{ "Symbol", "_body[0]", SYMBOL_BODY },
+	{ "JavaCallWrapper", "_anchor", WRAPPER_ANCHOR },
+	{ "JavaFrameAnchor", "_last_Java_sp", ANCHOR_SP },
+	{ "JavaFrameAnchor", "_last_Java_pc", ANCHOR_PC },
+	{ "JavaFrameAnchor", "_last_Java_fp", ANCHOR_FP },
+	{ "Thread", "_osthread", THREAD_OS },
+	{ "JavaThread", "_osthread", THREAD_OS },
+	{ "JavaThread", "_anchor", THREAD_ANCHOR },
+	{ "Thread", "_stack_base", STACK_BASE },
+	{ "JavaThread", "_stack_base", STACK_BASE },
+	{ "Thread", "_stack_size", STACK_SIZE },
+	{ "JavaThread", "_stack_size", STACK_SIZE },
+	{ "OSThread", "_pthread_id", OS_PTHREAD },
+	{ "ThreadsSMRSupport", "_java_thread_list", THREADS },
+	{ "ThreadsList", "_length", THREADS_LENGTH },
+	{ "ThreadsList", "_threads", THREADS_DATA },
+	{ "Threads", "_thread_list", THREADS_8 },
 };
 
 static const struct wanted_field wanted_sizes[] = {
@@ -415,6 +433,84 @@ static int require(const struct found *found, enum wanted first, enum wanted las
 	return 0;
 }
 
+/* --- threads -------------------------------------------------------------------------------------------------------------------------- */
+
+#define BELOW_THREAD 4096 /* bytes below the thread pointer with the variables of libraries that are loaded early */
+#define ABOVE_THREAD 2048 /* glibc: struct pthread, with the values of the first keys */
+
+/* The first Java thread that the VM lists: 0; -EAGAIN: none yet. */
+static int first_thread(const struct found *found, const struct runtime_memory *memory, uint64_t *ret_thread)
+{
+	uint64_t list, threads;
+	uint32_t nr;
+
+	*ret_thread = 0;
+	if (!found->has[THREADS])
+		return read_u64(memory, found->fields[THREADS_8], ret_thread) || !*ret_thread ? -EAGAIN : 0;
+	if (read_u64(memory, found->fields[THREADS], &list) || !list || read_u32(memory, list + found->fields[THREADS_LENGTH], &nr) ||
+	    !nr || read_u64(memory, list + found->fields[THREADS_DATA], &threads) || read_u64(memory, threads, ret_thread) ||
+	    !*ret_thread)
+		return -EAGAIN;
+	return 0;
+}
+
+static bool find_word(const struct runtime_memory *memory, uint64_t from, uint64_t nr_bytes, bool from_end, uint64_t word, uint64_t *ret_at)
+{
+	uint64_t words[BELOW_THREAD / 8];
+	uint64_t nr = nr_bytes / 8;
+
+	if (memory->read(memory->arg, from, words, nr_bytes))
+		return false;
+	for (uint64_t n = 0; n < nr; n++) {
+		uint64_t i = from_end ? nr - 1 - n : n;
+
+		if (words[i] == word) {
+			*ret_at = from + 8 * i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Where threads have their JavaThread, as a distance from the thread pointer: HotSpot keeps it as the value of one of the first pthread
+ * keys (all versions) and in a variable of its own, without an exported name (9 and newer). Either is in the same place in all threads. So
+ * the place where one thread has it is taken; the walk proves what it finds there. 0, with kind NONE if it is not found; -EAGAIN: there is
+ * no thread yet. */
+static int find_root(const struct found *found, const struct runtime_memory *memory, struct sonde_tls *ret_root)
+{
+	uint64_t thread, os, pthread, at;
+
+	if (first_thread(found, memory, &thread))
+		return -EAGAIN;
+	if (read_u64(memory, thread + found->fields[THREAD_OS], &os) || read_u64(memory, os + found->fields[OS_PTHREAD], &pthread) ||
+	    !pthread)
+		return -EAGAIN;
+	if (find_word(memory, pthread, ABOVE_THREAD, false, thread, &at) ||
+	    find_word(memory, pthread - BELOW_THREAD, BELOW_THREAD, true, thread, &at))
+		*ret_root = (struct sonde_tls){ .kind = SONDE_TLS_STATIC, .off = (int64_t)(at - pthread) };
+	return 0;
+}
+
+/* What is needed where native code breaks the chain; a VM without it is walked all the same. 0 or -EAGAIN. */
+static int take_anchors(const struct found *found, const struct runtime_memory *memory, struct sonde_java *java)
+{
+	java->wrapper_anchor = JAVA_NONE;
+	java->anchor_sp = offset_of(found, ANCHOR_SP);
+	java->anchor_pc = offset_of(found, ANCHOR_PC);
+	java->anchor_fp = offset_of(found, ANCHOR_FP);
+	if (java->anchor_sp == JAVA_NONE || java->anchor_pc == JAVA_NONE || java->anchor_fp == JAVA_NONE)
+		return 0;
+	java->wrapper_anchor = offset_of(found, WRAPPER_ANCHOR);
+	if (require(found, THREAD_OS, OS_PTHREAD) || (!found->has[THREADS_8] && require(found, THREADS, THREADS_DATA)))
+		return 0;
+	java->thread_os = offset_of(found, THREAD_OS);
+	java->thread_anchor = offset_of(found, THREAD_ANCHOR);
+	java->thread_stack_base = offset_of(found, STACK_BASE);
+	java->thread_stack_size = offset_of(found, STACK_SIZE);
+	java->os_pthread = offset_of(found, OS_PTHREAD);
+	return find_root(found, memory, &java->process.root);
+}
+
 int java_vm_read(const struct java_image *image, uint64_t load_bias, const struct runtime_memory *memory, struct diag *diag,
 		 struct java_process *ret_process)
 {
@@ -447,6 +543,8 @@ int java_vm_read(const struct java_image *image, uint64_t load_bias, const struc
 	err = read_heaps(found, memory, java);
 	if (!err)
 		err = read_interpreter(found, memory, diag, java);
+	if (!err)
+		err = take_anchors(found, memory, java);
 	if (!err)
 		*ret_process = process;
 	return err;

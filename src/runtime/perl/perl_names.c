@@ -26,24 +26,12 @@ static int read_u64(const struct names *names, uint64_t from, uint64_t *ret)
 	return read_at(names, from, ret, sizeof(*ret));
 }
 
-/* Appends code points to a text of `size` bytes. The text stays NUL-terminated and is never cut inside a code point. Replaces what is not
- * plain. */
-static void append(char *to, size_t size, const char *bytes, size_t nr, bool is_utf8)
+static void append_latin1(char *to, size_t size, const char *bytes, size_t nr)
 {
-	const char *pos = bytes, *end = bytes + nr;
 	size_t used = strlen(to);
 
-	while (pos < end) {
-		uint32_t code = is_utf8 ? utf8_next(&pos, end) : (unsigned char)*pos++;
-		char encoded[UTF8_MAX_BYTES];
-		size_t width = utf8_encode(utf8_is_plain(code) ? code : UTF8_REPLACEMENT, encoded);
-
-		if (width >= size - used)
-			break;
-		memcpy(to + used, encoded, width);
-		used += width;
-	}
-	to[used] = '\0';
+	for (size_t i = 0; i < nr && utf8_append(to, size, &used, (unsigned char)bytes[i]); i++)
+		;
 }
 
 /* Appends a HEK: {hash, length, key, NUL, flags}. */
@@ -62,7 +50,10 @@ static int append_hek(const struct names *names, uint64_t hek, char *to, size_t 
 		return err;
 	if (key[len])
 		return -EBADMSG;
-	append(to, size, key, (size_t)len, key[len + 1] & PERL_HEK_UTF8);
+	if (key[len + 1] & PERL_HEK_UTF8)
+		utf8_append_text(to, size, key, (size_t)len);
+	else
+		append_latin1(to, size, key, (size_t)len);
 	return 0;
 }
 
@@ -120,8 +111,8 @@ static int append_package(const struct names *names, uint64_t at, char *to, size
 	if (!err && name)
 		err = append_hek(names, name, to, size);
 	else if (!err)
-		append(to, size, "__ANON__", 8, true);
-	append(to, size, "::", 2, true);
+		utf8_append_text(to, size, "__ANON__", 8);
+	utf8_append_text(to, size, "::", 2);
 	return err;
 }
 
@@ -220,7 +211,7 @@ static void take_file(struct runtime_function *ret, const char *bytes, size_t nr
 {
 	if (nr > 6 && !memcmp(bytes, "(eval ", 6))
 		nr = (bytes = "(eval)", 6);
-	append(ret->file, sizeof(ret->file), bytes, nr, true);
+	utf8_append_text(ret->file, sizeof(ret->file), bytes, nr);
 }
 
 /* Without threads: the name of the glob, after "_<". */

@@ -29,10 +29,13 @@ __attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_imag
 	return 0;
 }
 
-static void image_fill(struct runtime_image *image, const struct php_layout *layout, uint64_t executor_globals, uint16_t machine)
+static void image_fill(struct runtime_image *image, const struct php_layout *layout, uint64_t executor_globals, uint64_t sapi,
+		       uint16_t machine)
 {
 	struct sonde_php *php = RUNTIME_OWN(struct sonde_php, image->known);
 
+	php->sapi_pc = sapi;
+	php->fn_closure = layout->major < 8 ? 1u << 20 : layout->minor < 2 ? 0 : 1u << 22;
 	php->process.root.kind = SONDE_TLS_GLOBAL;
 	php->process.root.pc = executor_globals + layout->current_execute_data;
 	memcpy(php->loops, image->loops, sizeof(php->loops));
@@ -53,7 +56,7 @@ static int php_examine(const struct elf_file *elf, struct runtime_image *ret_ima
 {
 	struct runtime_image image = { .runtime = SONDE_RUNTIME_PHP };
 	const struct php_layout *layout;
-	struct dynamic_symbol globals;
+	struct dynamic_symbol globals, sapi = { 0 };
 	int nr, err;
 
 	nr = php_loops_find(elf, image.loops);
@@ -74,7 +77,8 @@ static int php_examine(const struct elf_file *elf, struct runtime_image *ret_ima
 	else if (php_layout_check(layout, elf, globals.elf_vaddr))
 		unsupported(&image, "its data are not laid out as those of PHP %u.%u", image.version[0], image.version[1]);
 	else
-		image_fill(&image, layout, globals.elf_vaddr, elf_file_machine(elf));
+		image_fill(&image, layout, globals.elf_vaddr, dynamic_symbol_find(elf, "sapi_module", &sapi) ? 0 : sapi.elf_vaddr,
+			   elf_file_machine(elf));
 	*ret_image = image;
 	return 0;
 }
@@ -88,7 +92,7 @@ static bool php_is_sound(const struct runtime_image *image)
 	if (!layout || !image->nr_loops)
 		return false;
 	memcpy(made.loops, image->loops, sizeof(made.loops));
-	image_fill(&made, layout, php->process.root.pc - layout->current_execute_data,
+	image_fill(&made, layout, php->process.root.pc - layout->current_execute_data, php->sapi_pc,
 		   php->opline_reg == OPLINE_REG_X86 ? EM_X86_64 : EM_AARCH64);
 	return !memcmp(php, &made.known, sizeof(*php));
 }
@@ -116,6 +120,16 @@ static int check_stack(const struct sonde_php *php, const struct runtime_memory 
 	return err;
 }
 
+/* Does the process run a script from the command line (sapi/cli)? Other servers of requests give back what they compiled, after each. */
+static bool is_command_line(uint64_t sapi_pc, const struct runtime_memory *memory)
+{
+	uint64_t name = 0;
+	char text[4] = "";
+
+	return sapi_pc && !memory->read(memory->arg, sapi_pc, &name, sizeof(name)) && name &&
+	       !memory->read(memory->arg, name, text, sizeof(text)) && !memcmp(text, "cli", sizeof(text));
+}
+
 static int php_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc,
 		     const struct runtime_memory *memory, struct diag *diag, void *ret_process)
 {
@@ -136,6 +150,9 @@ static int php_place(const struct runtime_image *image, uint64_t load_bias, cons
 		return diag_errno(diag, EOPNOTSUPP, "its stack is not laid out as that of PHP %u.%u", image->version[0], image->version[1]);
 	if (err)
 		return err;
+	if (php.sapi_pc)
+		php.sapi_pc += load_bias;
+	php.is_one_request = is_command_line(php.sapi_pc, memory);
 	memcpy(ret_process, &php, sizeof(php));
 	return 0;
 }

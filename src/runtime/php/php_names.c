@@ -13,31 +13,9 @@
 #define STRING_TYPE 6               /* IS_STRING, low bits of the byte at 4 of every zend_string (zend_refcounted_h) */
 #define STRING_TYPE_MASK 0xf
 
-struct text {
-	char *bytes;
-	size_t size, used; /* used is always less than size */
-};
-
-/* Appends up to a NUL. Behind the NUL PHP keeps the file and line of an anonymous class. */
-static void text_append(struct text *text, const char *bytes, size_t size)
-{
-	const char *end = bytes + size;
-
-	while (bytes < end && *bytes) {
-		char encoded[UTF8_MAX_BYTES];
-		uint32_t code = utf8_next(&bytes, end);
-		size_t nr = utf8_encode(utf8_is_plain(code) ? code : UTF8_REPLACEMENT, encoded);
-
-		if (nr >= text->size - text->used)
-			break;
-		memcpy(text->bytes + text->used, encoded, nr);
-		text->used += nr;
-	}
-	text->bytes[text->used] = '\0';
-}
-
-/* Appends the zend_string at `from`. 0; -EBADMSG: it is not a zend_string; or the result of memory->read. */
-static int text_append_string(struct text *text, const struct runtime_memory *memory, uint64_t from)
+/* Appends the zend_string at `from`, up to a NUL: behind it PHP keeps the file and line of an anonymous class. 0; -EBADMSG: it is not a
+ * zend_string; or the result of memory->read. */
+static int append_string(const struct runtime_memory *memory, uint64_t from, char *to, size_t size)
 {
 	char bytes[RUNTIME_FILE_BYTES];
 	uint8_t head[SONDE_PHP_STRING_TEXT];
@@ -53,13 +31,13 @@ static int text_append_string(struct text *text, const struct runtime_memory *me
 		length = sizeof(bytes);
 	err = length ? memory->read(memory->arg, from + SONDE_PHP_STRING_TEXT, bytes, (size_t)length) : 0;
 	if (!err)
-		text_append(text, bytes, (size_t)length);
+		utf8_append_text(to, size, bytes, strnlen(bytes, (size_t)length));
 	return err;
 }
 
 struct function_words { /* fields of a zend_function */
 	uint64_t name, scope, filename;
-	uint32_t line_start;
+	uint32_t line_start, flags;
 	uint8_t type;
 };
 
@@ -82,6 +60,7 @@ static int read_function(const struct sonde_php *php, const struct runtime_memor
 	} else if (function.type != SONDE_PHP_INTERNAL) {
 		return -EBADMSG;
 	}
+	memcpy(&function.flags, bytes + SONDE_PHP_FN_FLAGS, sizeof(function.flags));
 	memcpy(&function.name, bytes + SONDE_PHP_FN_NAME, sizeof(function.name));
 	memcpy(&function.scope, bytes + SONDE_PHP_FN_SCOPE, sizeof(function.scope));
 	*ret_function = function;
@@ -102,22 +81,36 @@ static void name_code(const struct function_words *words, const struct sonde_run
 
 static int name_function(const struct function_words *words, const struct runtime_memory *memory, struct runtime_function *function)
 {
-	struct text name = { .bytes = function->name, .size = sizeof(function->name) };
+	char *name = function->name;
+	size_t size = sizeof(function->name);
 	uint64_t class_name;
 	int err;
 
 	if (words->scope) {
 		err = memory->read(memory->arg, words->scope + SONDE_PHP_CLASS_NAME, &class_name, sizeof(class_name));
 		if (!err)
-			err = text_append_string(&name, memory, class_name);
+			err = append_string(memory, class_name, name, size);
 		if (err)
 			return err;
-		text_append(&name, "::", 2);
+		utf8_append_text(name, size, "::", 2);
 	}
-	err = text_append_string(&name, memory, words->name);
-	if (!err && !name.used)
+	err = append_string(memory, words->name, name, size);
+	if (!err && !name[0])
 		err = -EBADMSG;
 	return err;
+}
+
+/* Do the words say that the function is still the one that the names were read of? A closure that was freed keeps its words for a while,
+ * when its name's memory is another string's already. */
+static bool is_still(const struct sonde_php *php, const struct runtime_memory *memory, uint64_t from, const struct function_words *words,
+		     const char *name)
+{
+	struct function_words again;
+
+	if (read_function(php, memory, from, &again) || again.type != words->type || again.name != words->name ||
+	    again.scope != words->scope || again.filename != words->filename || again.line_start != words->line_start)
+		return false;
+	return !(words->flags & php->fn_closure) || words->flags & php->fn_closure << 1 || strstr(name, "{closure");
 }
 
 int php_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
@@ -134,9 +127,7 @@ int php_describe(const struct runtime_image *image, const void *process, const s
 	if (php_cookie(words.name, words.filename, words.line_start) != frame->cookie)
 		return -ESTALE;
 	if (words.type != SONDE_PHP_INTERNAL) {
-		struct text file = { .bytes = function.file, .size = sizeof(function.file) };
-
-		err = text_append_string(&file, memory, words.filename);
+		err = append_string(memory, words.filename, function.file, sizeof(function.file));
 		if (err)
 			return err;
 		function.start_line = words.line_start;
@@ -146,6 +137,8 @@ int php_describe(const struct runtime_image *image, const void *process, const s
 		name_code(&words, frame, &function);
 	else
 		err = name_function(&words, memory, &function);
+	if (!err && !is_still(php, memory, frame->code, &words, function.name))
+		err = -ESTALE;
 	if (!err)
 		*ret_function = function;
 	return err;

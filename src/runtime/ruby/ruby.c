@@ -10,10 +10,12 @@
 #include "runtime/ruby/ruby_private.h"
 #include "runtime/tls_access.h"
 
-/* Tried with Debian's. */
+/* 2.7, 3.1, 3.3 and 3.4: tried with Debian's. 3.0 and 3.2: by their headers alone, as rbspy's ruby-structs have them, which agree with the
+ * others; none was at hand to be run. */
 static const struct ruby_row rows[] = {
-	{ 3, 1, 64, 144, 88, 120, 136, 144, 12, 32, false },
-	{ 3, 3, 56, 152, 88, 112, 128, 136, 12, 32, true },
+	{ 2, 7, 56, 0, 152, 88, 120, 136, 144, 168, 8, 32, false },   { 3, 0, 56, 0, 152, 88, 120, 136, 144, 168, 8, 32, false },
+	{ 3, 1, 64, 56, 144, 88, 120, 136, 144, 168, 12, 32, false }, { 3, 2, 64, 56, 152, 88, 112, 128, 136, 160, 12, 32, true },
+	{ 3, 3, 56, 48, 152, 88, 112, 128, 136, 160, 12, 32, true },  { 3, 4, 56, 48, 144, 88, 112, 128, 136, 160, 12, 32, true },
 };
 
 const struct ruby_row *ruby_row_of(uint32_t major, uint32_t minor)
@@ -51,6 +53,7 @@ static void take_row(const struct ruby_row *row, const struct sonde_code_range l
 {
 	memcpy(ruby->loops, loops, sizeof(ruby->loops));
 	ruby->cfp_bytes = row->cfp_bytes;
+	ruby->cfp_jit_return = row->cfp_jit_return;
 	ruby->ec_machine = row->ec_machine;
 }
 
@@ -73,6 +76,7 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 		return unsupported(image, "it is not found where its threads keep their state");
 	if (ruby_symbols_find(elf, naming))
 		return unsupported(image, "the table of its symbols is not found");
+	ruby_gc_find(elf, naming);
 	take_row(row, image->loops, ruby);
 	image->is_supported = 1;
 	return 0;
@@ -101,13 +105,36 @@ static bool ruby_is_sound(const struct runtime_image *image)
 	if (!row || !image->nr_loops)
 		return false;
 	take_row(row, image->loops, &made);
+	made.gc_count = made.gc_flags = 0;
 	return !memcmp(&made, &image->known, sizeof(made));
+}
+
+/* The objspace is made before any code runs, and stays. */
+static int place_gc(const struct ruby_naming *naming, const struct runtime_memory *memory, struct sonde_ruby *ruby)
+{
+	uint64_t at = naming->vm + ruby->process.load_bias;
+	int err = 0;
+
+	if (!naming->vm)
+		return 0;
+	for (uint32_t i = 0; i < naming->is_pointer + 1 && !err; i++)
+		err = memory->read(memory->arg, at, &at, sizeof(at));
+	if (!err && at)
+		err = memory->read(memory->arg, at + naming->vm_objspace, &at, sizeof(at));
+	if (err)
+		return err;
+	if (!at)
+		return -EAGAIN;
+	ruby->gc_count = at + naming->count;
+	ruby->gc_flags = at + naming->flags;
+	return 0;
 }
 
 static int ruby_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc,
 		      const struct runtime_memory *memory, struct diag *diag, void *ret_process)
 {
 	struct sonde_ruby ruby = *RUNTIME_OWN(const struct sonde_ruby, image->known);
+	int err;
 
 	if (tls_access_place(&image->known.process.root, load_bias, libc, &ruby.process.root))
 		return diag_errno(diag, EOPNOTSUPP, "it is unknown where its C library keeps a thread's data");
@@ -118,6 +145,9 @@ static int ruby_place(const struct runtime_image *image, uint64_t load_bias, con
 	}
 	ruby.core.start_pc += ruby.core.end_pc ? load_bias : 0;
 	ruby.core.end_pc += ruby.core.end_pc ? load_bias : 0;
+	err = place_gc(RUNTIME_OWN(const struct ruby_naming, image->naming), memory, &ruby);
+	if (err)
+		return err;
 	memcpy(ret_process, &ruby, sizeof(ruby));
 	return 0;
 }

@@ -14,9 +14,14 @@
 #define STRING_LENGTH_MASK 31
 #define STRING_TEXT 24
 #define ARRAY_IS_EMBEDDED (1u << 13)
+#define ARRAY_LENGTH_SHIFT 15
+#define ARRAY_LENGTH_MASK 0x7f /* up to 3.1 only two of its bits are used */
 #define ARRAY_ITEMS 32
 #define CONTENTS 16
 #define MAX_TEXT_BYTES 4096
+
+#define ISEQ_EVAL 6 /* enum rb_iseq_type, the body's first word */
+#define MAX_EVALS 64
 
 /* struct succ_index_table (iseq.c): 7-bit entries for the first positions, then blocks of 512. */
 #define INDEX_NEAR 54
@@ -53,25 +58,6 @@ static int read_u32(const struct names *names, uint64_t from, uint32_t *ret)
 	return read_at(names, from, ret, sizeof(*ret));
 }
 
-/* Appends bytes as plain UTF-8, as far as there is room. */
-static void append(char *to, size_t size, const char *bytes, size_t nr)
-{
-	const char *pos = bytes, *end = bytes + nr;
-	size_t used = strlen(to);
-
-	while (pos < end) {
-		uint32_t code = utf8_next(&pos, end);
-		char encoded[UTF8_MAX_BYTES];
-		size_t width = utf8_encode(utf8_is_plain(code) ? code : UTF8_REPLACEMENT, encoded);
-
-		if (width >= size - used)
-			break;
-		memcpy(to + used, encoded, width);
-		used += width;
-	}
-	to[used] = '\0';
-}
-
 /* Appends the text of a String. */
 static int append_string(const struct names *names, uint64_t string, char *to, size_t size)
 {
@@ -93,7 +79,7 @@ static int append_string(const struct names *names, uint64_t string, char *to, s
 	length = length < sizeof(text) ? length : sizeof(text);
 	err = err ? err : read_at(names, from, text, length);
 	if (!err)
-		append(to, size, text, length);
+		utf8_append_text(to, size, text, length);
 	return err;
 }
 
@@ -108,7 +94,7 @@ static int array_item(const struct names *names, uint64_t array, uint64_t i, uin
 	if ((flags & SONDE_RUBY_TYPE_MASK) != T_ARRAY)
 		return -EBADMSG;
 	if (flags & ARRAY_IS_EMBEDDED)
-		return i < 3 ? read_u64(names, items + 8 * i, ret_item) : -EBADMSG;
+		return i < (flags >> ARRAY_LENGTH_SHIFT & ARRAY_LENGTH_MASK) ? read_u64(names, items + 8 * i, ret_item) : -EBADMSG;
 	err = read_u64(names, array + CONTENTS, &length);
 	if (!err && i >= length)
 		return -EBADMSG;
@@ -162,12 +148,14 @@ static int index_of(const struct names *names, uint64_t index, uint64_t position
 	return 0;
 }
 
-/* The line of a position; 0: not known. The pc is behind the instruction that it belongs to (calc_pos in vm_backtrace.c). */
+/* The line of a position; 0: it is not known. The pc is behind the instruction that it belongs to (calc_pos in vm_backtrace.c). */
 static uint32_t line_of(const struct names *names, uint64_t body, uint64_t position)
 {
 	uint64_t lines, index, nr = 1;
 	uint32_t nr_lines, line;
 
+	if (position == SONDE_RUBY_NO_POSITION)
+		return 0;
 	position -= position > 0;
 	if (read_u64(names, body + names->row->body_lines, &lines) || read_u32(names, body + names->row->body_nr_lines, &nr_lines) ||
 	    !nr_lines)
@@ -194,6 +182,27 @@ static int describe_c(const struct names *names, const struct sonde_runtime_fram
 	return err ? err : append_symbol(names, id, function->name, sizeof(function->name));
 }
 
+/* Code that eval() compiles is a part of the code around it, and is named as that. From 3.4 on its own label is "<compiled>". */
+static int label_of(const struct names *names, uint64_t body, uint64_t *ret_label)
+{
+	for (int depth = 0; depth < MAX_EVALS; depth++) {
+		uint64_t words[SONDE_RUBY_BODY_BYTES / 8], iseq = 0;
+		int err = read_at(names, body, words, sizeof(words));
+
+		if (!err && (uint32_t)words[0] != ISEQ_EVAL) {
+			*ret_label = words[SONDE_RUBY_BODY_LABEL / 8];
+			return 0;
+		}
+		if (!err)
+			err = read_u64(names, body + names->row->body_parent, &iseq);
+		if (!err)
+			err = read_u64(names, iseq + SONDE_RUBY_ISEQ_BODY, &body);
+		if (err)
+			return err;
+	}
+	return -EBADMSG;
+}
+
 /* The path is a String, or an Array of the path as it was given and the real one. */
 static int append_path(const struct names *names, uint64_t path, char *to, size_t size)
 {
@@ -207,7 +216,7 @@ static int append_path(const struct names *names, uint64_t path, char *to, size_
 
 static int describe_iseq(const struct names *names, const struct sonde_runtime_frame *frame, struct runtime_function *function)
 {
-	uint64_t body, words[SONDE_RUBY_BODY_BYTES / 8], first_line = 0;
+	uint64_t body, words[SONDE_RUBY_BODY_BYTES / 8], first_line = 0, label = 0;
 	int err = read_u64(names, frame->code + SONDE_RUBY_ISEQ_BODY, &body);
 
 	if (!err)
@@ -216,7 +225,9 @@ static int describe_iseq(const struct names *names, const struct sonde_runtime_f
 		return err;
 	if (ruby_cookie(body, words[SONDE_RUBY_BODY_ENCODED / 8], words[SONDE_RUBY_BODY_LABEL / 8]) != frame->cookie)
 		return -ESTALE;
-	err = append_string(names, words[SONDE_RUBY_BODY_LABEL / 8], function->name, sizeof(function->name));
+	err = label_of(names, body, &label);
+	if (!err)
+		err = append_string(names, label, function->name, sizeof(function->name));
 	if (!err)
 		err = append_path(names, words[SONDE_RUBY_BODY_PATH / 8], function->file, sizeof(function->file));
 	if (err)

@@ -76,11 +76,10 @@ static int v8_examine(const struct elf_file *elf, struct runtime_image *ret_imag
 static bool v8_is_sound(const struct runtime_image *image)
 {
 	const struct v8_process *process = RUNTIME_OWN(const struct v8_process, image->known);
-	const struct v8_layout *layout = &process->layout;
+	uint32_t stride = process->v8.table_stride;
 
-	return !image->nr_loops && v8_layout_is_sound(process) && layout->nr_builtins >= 1 && layout->nr_builtins <= 8192 &&
-	       (layout->table_stride == 12 || layout->table_stride == 16 || layout->table_stride == 28 || layout->table_stride == 32) &&
-	       layout->builtins_bytes < 1 << 30;
+	return !image->nr_loops && v8_layout_is_sound(process) && process->v8.nr_builtins >= 1 && process->v8.nr_builtins <= 8192 &&
+	       (stride == 12 || stride == 16 || stride == 28 || stride == 32) && process->layout.builtins_bytes < 1 << 30;
 }
 
 static int v8_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc,
@@ -90,7 +89,7 @@ static int v8_place(const struct runtime_image *image, uint64_t load_bias, const
 
 	*process = *RUNTIME_OWN(const struct v8_process, image->known);
 	process->v8.process.load_bias = load_bias;
-	process->layout.builtins_table += load_bias;
+	process->v8.table += load_bias;
 	process->layout.metadata += load_bias;
 	return 0;
 }

@@ -18,13 +18,24 @@
 #define MAX_NAME 120
 #define RELOCATIONS 1024  /* read at a time */
 
-#define NR_NAMES (SONDE_V8_ENTRIES + 1)
+#define FIRST_BARE (SONDE_V8_ENTRIES + 1)
+#define NR_NAMES (FIRST_BARE + SONDE_V8_BARE)
 
-/* Those of interpreted frames, and the first handler of a bytecode: all others follow. */
+/* Those of functions' frames, the first handler of a bytecode, which all others follow, and those without a frame. */
 static const char *const wanted_names[NR_NAMES] = { "InterpreterEntryTrampoline", "InterpreterEnterAtBytecode",
 						    "InterpreterEnterAtNextBytecode", "InterpreterEntryTrampolineForProfiling",
 						    "BaselineOrInterpreterEnterAtBytecode", "BaselineOrInterpreterEnterAtNextBytecode",
-						    "WideHandler" };
+						    "BaselineLeaveFrame",
+						    "WideHandler",
+						    "CallFunction_ReceiverIsNullOrUndefined",
+						    "CallFunction_ReceiverIsNotNullOrUndefined",
+						    "CallFunction_ReceiverIsAny",
+						    "Call_ReceiverIsNullOrUndefined",
+						    "Call_ReceiverIsNotNullOrUndefined",
+						    "Call_ReceiverIsAny",
+						    "Construct",
+						    "ConstructFunction",
+						    "ResumeGeneratorTrampoline" };
 
 /* A pointer in the file's data. */
 static int read_pointer(const struct v8_file *file, uint64_t slot, uint64_t *ret_value)
@@ -82,19 +93,20 @@ struct place { /* struct LayoutDescription begins with it */
 };
 
 /* The table's entries differ in size by version: builtins follow each other. */
-static int measure_table(const struct v8_file *file, struct v8_layout *layout)
+static int measure_table(const struct v8_file *file, struct v8_process *process)
 {
 	static const uint8_t strides[] = { 12, 16, 28, 32 };
+	struct sonde_v8 *v8 = &process->v8;
 	struct place place, next;
 
 	for (size_t i = 0; i < sizeof(strides); i++) {
 		uint32_t nr = 0;
 
-		if (elf_file_read_vaddr(file->elf, layout->builtins_table, &place, sizeof(place)) || place.off)
+		if (elf_file_read_vaddr(file->elf, v8->table, &place, sizeof(place)) || place.off)
 			return -EOPNOTSUPP;
 		for (; nr < MAX_BUILTINS; nr++, place = next) {
-			if (!place.bytes || place.off + (uint64_t)place.bytes > layout->builtins_bytes ||
-			    elf_file_read_vaddr(file->elf, layout->builtins_table + (nr + 1) * (uint64_t)strides[i], &next, sizeof(next)))
+			if (!place.bytes || place.off + (uint64_t)place.bytes > process->layout.builtins_bytes ||
+			    elf_file_read_vaddr(file->elf, v8->table + (nr + 1) * (uint64_t)strides[i], &next, sizeof(next)))
 				break;
 			if (next.off - (place.off + place.bytes) > MAX_ALIGN) {
 				nr++;
@@ -103,8 +115,8 @@ static int measure_table(const struct v8_file *file, struct v8_layout *layout)
 		}
 		if (nr < 100)
 			continue;
-		layout->table_stride = strides[i];
-		layout->nr_builtins = nr;
+		v8->table_stride = strides[i];
+		v8->nr_builtins = nr;
 		return 0;
 	}
 	return -EOPNOTSUPP;
@@ -114,11 +126,12 @@ static int note_wanted(const struct v8_file *file, struct v8_process *process, u
 {
 	struct place place;
 
-	if (number >= process->layout.nr_builtins ||
-	    elf_file_read_vaddr(file->elf, process->layout.builtins_table + (uint64_t)number * process->layout.table_stride, &place,
-				sizeof(place)))
-		return -EOPNOTSUPP;
-	if (which < SONDE_V8_ENTRIES)
+	if (number >= process->v8.nr_builtins ||
+	    elf_file_read_vaddr(file->elf, process->v8.table + (uint64_t)number * process->v8.table_stride, &place, sizeof(place)))
+		return which < FIRST_BARE ? -EOPNOTSUPP : 0;
+	if (which >= FIRST_BARE)
+		process->v8.bare[which - FIRST_BARE] = (struct sonde_v8_entry){ place.off, place.off + place.bytes };
+	else if (which < SONDE_V8_ENTRIES)
 		process->v8.entries[which] = (struct sonde_v8_entry){ place.off, place.off + place.bytes };
 	else
 		process->v8.handlers = place.off;
@@ -128,7 +141,7 @@ static int note_wanted(const struct v8_file *file, struct v8_process *process, u
 /* By the table of names, whose address is known, in a file that is not relocated. */
 static int find_entries(const struct v8_file *file, struct v8_process *process)
 {
-	for (uint32_t i = 0; i < process->layout.nr_builtins; i++) {
+	for (uint32_t i = 0; i < process->v8.nr_builtins; i++) {
 		char name[48] = "";
 		uint64_t at;
 
@@ -236,6 +249,7 @@ int v8_builtins_find(const struct v8_file *file, struct v8_process *process)
 	const struct v8_symbol *metadata = v8_file_find(file, "_ZN2v88internal12_GLOBAL__N_1L16builtin_metadataE");
 	struct v8_layout *layout = &process->layout;
 	CLEANUP(freep) struct slot *slots = NULL;
+	uint64_t places;
 	size_t nr;
 	int err;
 
@@ -243,10 +257,10 @@ int v8_builtins_find(const struct v8_file *file, struct v8_process *process)
 		metadata = v8_file_find(file, "_ZN2v88internal12_GLOBAL__N_116builtin_metadataE");
 	if (decode_accessor(file, "_ZN2v88internal23DefaultEmbeddedBlobCodeEv", false, &layout->builtins) ||
 	    decode_accessor(file, "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv", true, &layout->builtins_bytes) ||
-	    decode_accessor(file, "_ZN2v88internal23DefaultEmbeddedBlobDataEv", false, &layout->builtins_table))
+	    decode_accessor(file, "_ZN2v88internal23DefaultEmbeddedBlobDataEv", false, &places))
 		return -EOPNOTSUPP;
-	layout->builtins_table += HEAD_BYTES;
-	if (measure_table(file, layout))
+	process->v8.table = places + HEAD_BYTES;
+	if (measure_table(file, process))
 		return -EOPNOTSUPP;
 	if (metadata && elf_file_type(file->elf) != ET_DYN) {
 		layout->metadata = metadata->elf_vaddr;
@@ -257,14 +271,14 @@ int v8_builtins_find(const struct v8_file *file, struct v8_process *process)
 }
 
 /* The number of the builtin at an offset: the table is sorted by it. */
-static int find_number(const struct v8_layout *layout, const struct runtime_memory *memory, uint32_t off, uint32_t *ret_number)
+static int find_number(const struct sonde_v8 *v8, const struct runtime_memory *memory, uint32_t off, uint32_t *ret_number)
 {
-	uint32_t low = 0, high = layout->nr_builtins;
+	uint32_t low = 0, high = v8->nr_builtins;
 	struct place place;
 
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
-		uint64_t at = layout->builtins_table + (uint64_t)middle * layout->table_stride;
+		uint64_t at = v8->table + (uint64_t)middle * v8->table_stride;
 		int err = memory->read(memory->arg, at, &place, sizeof(place));
 
 		if (err)
@@ -284,7 +298,7 @@ int v8_builtins_name(const struct v8_process *process, const struct runtime_memo
 	uint32_t number;
 	uint64_t at;
 	size_t in_page;
-	int err = find_number(&process->layout, memory, off, &number);
+	int err = find_number(&process->v8, memory, off, &number);
 
 	if (!err)
 		err = memory->read(memory->arg, process->layout.metadata + (uint64_t)number * ENTRY_BYTES, &at, sizeof(at));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* v8_code: the search is that of bpf/runtimes/v8_code.h. Layouts: objects/code.h, deoptimization-data.h, codegen/source-position.h
+/* v8_code: the search is that of bpf/runtimes/v8/v8_code.h. Layouts: objects/code.h, deoptimization-data.h, codegen/source-position.h
  * (InliningPosition). */
 #include "runtime/v8/v8_code.h"
 

@@ -37,7 +37,7 @@ static const struct stated stated[] = {
 	{ "v8dbg_class_FixedArray__data__", LAYOUT(array_data) },
 	{ "v8dbg_scopeinfo_idx_ncontextlocals", LAYOUT(scope_locals) },
 	{ "v8dbg_scopeinfo_idx_first_vars", LAYOUT(scope_first) },
-	{ "v8dbg_type_Script__SCRIPT_TYPE", LAYOUT(type_script) },
+	{ "v8dbg_type_Script__SCRIPT_TYPE", V8(script_type) },
 	{ "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", LAYOUT(type_scope) },
 	{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", LAYOUT(type_shared) },
 	{ "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", V8(bytecodes_type) },
@@ -49,6 +49,7 @@ struct version {
 	uint8_t major, minor, last_minor;
 	uint8_t has_code, code_start, code_flags, code_size, code_data, code_positions;
 	uint8_t data_id, data_literals, data_inlined; /* indexes in deoptimization data */
+	uint8_t has_wrapper;
 	uint8_t kind_baseline, kind_last;
 	uint8_t bytecode_data, bytecode_positions;
 	uint8_t shared_script;
@@ -56,12 +57,12 @@ struct version {
 };
 
 static const struct version versions[] = {
-	/* Node 16 */ { 9, 4, 4, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32, 1 },
-	/* Node 18 */ { 10, 2, 2, 0, 0, 48, 40, 16, 24, 5, 2, 7, 11, 13, 56, 32, 32, 1 },
-	/* Node 20 */ { 11, 3, 3, 1, 40, 48, 56, 16, 24, 5, 2, 7, 11, 13, 54, 32, 32, 1 },
-	/* Node 22 */ { 12, 4, 4, 1, 40, 48, 52, 8, 16, 5, 2, 7, 10, 12, 64, 24, 32, 1 },
-	/* Node 24 */ { 13, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 10, 12, 64, 24, 40, 1 },
-	/* Node 26 */ { 14, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 11, 13, 64, 24, 40, 2 },
+	/* Node 16 */ { 9, 4, 4, 0, 0, 48, 40, 16, 24, 5, 2, 7, 0, 11, 13, 54, 32, 32, 1 },
+	/* Node 18 */ { 10, 2, 2, 0, 0, 48, 40, 16, 24, 5, 2, 7, 0, 11, 13, 56, 32, 32, 1 },
+	/* Node 20 */ { 11, 3, 3, 1, 40, 48, 56, 16, 24, 5, 2, 7, 0, 11, 13, 54, 32, 32, 1 },
+	/* Node 22 */ { 12, 4, 4, 1, 40, 48, 52, 8, 16, 5, 2, 7, 0, 10, 12, 64, 24, 32, 1 },
+	/* Node 24 */ { 13, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 1, 10, 12, 64, 24, 40, 1 },
+	/* Node 26 */ { 14, 6, 6, 1, 40, 52, 56, 8, 16, 6, 3, 8, 1, 11, 13, 64, 24, 40, 2 },
 };
 #define NR_VERSIONS (sizeof(versions) / sizeof(*versions))
 
@@ -121,6 +122,7 @@ static void take_version(const struct version *from, struct v8_process *process)
 	v8->code_size = from->code_size;
 	v8->code_data = from->code_data;
 	v8->data_id = (uint8_t)(layout->array_data + 8 * from->data_id);
+	v8->has_wrapper = from->has_wrapper;
 	v8->kind_baseline = from->kind_baseline;
 	v8->kind_last = from->kind_last;
 	v8->bytecode_data = from->bytecode_data;

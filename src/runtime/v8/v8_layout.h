@@ -11,12 +11,9 @@
 /* What resolving frames needs besides what the kernel side knows. Offsets of fields; `index`: of elements of an array. */
 struct v8_layout {
 	uint64_t builtins, builtins_bytes;   /* their code, as linked */
-	uint64_t builtins_table;             /* struct LayoutDescription[], by number; place adds the load bias to this and the next */
-	uint64_t metadata;                   /* struct BuiltinMetadata[] */
-	uint32_t nr_builtins;
+	uint64_t metadata;                   /* struct BuiltinMetadata[]; place adds the load bias to this */
 	uint16_t not_string;                 /* instance types: mask that is 0 for strings */
-	uint16_t type_script, type_scope, type_shared;
-	uint8_t table_stride;
+	uint16_t type_scope, type_shared;
 	uint8_t script_name, script_source, script_line_ends;
 	uint8_t string_length, string_one, string_two, cons_first, cons_second, sliced_parent, sliced_offset, thin_actual, external_data;
 	uint8_t array_data;                  /* FixedArray and the like: its elements; the length is before them */
@@ -25,7 +22,7 @@ struct v8_layout {
 	uint8_t data_literals, data_inlined; /* index in deoptimization data */
 	uint8_t version;                     /* number of the version in the table */
 	uint8_t position_bits;               /* below an offset of code in a table of positions */
-	uint8_t pad[3];
+	uint8_t pad[5];
 };
 
 /* What is known of a process: the kernel side's part first. */

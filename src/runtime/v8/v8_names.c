@@ -12,7 +12,7 @@
 
 #define PC_MASK ((1ULL << 48) - 1)
 #define SHARED_DATA 8        /* SharedFunctionInfo: its code */
-#define EXACT_VERSIONS 4     /* of the table: in Node 24 and 26 some positions in optimized code are those of a loop's head */
+#define PEELING_VERSION 4    /* of the table: from Node 24 on, Maglev gives the second copy of a loop the position of its head */
 #define SCOPE_WORDS 12       /* of a ScopeInfo behind its local variables */
 #define MAX_INLINED_LOCALS 75 /* ScopeInfo: more names are in a table of their own */
 #define MAX_LOCALS (1 << 16)
@@ -33,6 +33,20 @@ static int read_identity(const struct v8_heap *heap, uint64_t shared, struct son
 	err = v8_object_read(heap, of.script, v8->script_id, &of.script_id, sizeof(of.script_id));
 	*ret_identity = of;
 	return err;
+}
+
+/* The text that a word of an object leads to. A collector changes the word before another object gets the old one's place: while it is
+ * the same, what was read was the text. */
+static int read_text(const struct v8_heap *heap, uint64_t object, uint32_t off, char *text, size_t size)
+{
+	uint64_t string, again;
+	int err = v8_object_word(heap, object, off, &string);
+
+	if (!err)
+		err = v8_object_text(heap, string, text, size);
+	if (!err)
+		err = v8_object_word(heap, object, off, &again);
+	return !err && again != string ? -ESTALE : err;
 }
 
 /* Words behind the local variables: [function name, its slot], [inferred name], [start and end position], ... What there is differs, so it
@@ -66,7 +80,7 @@ static int read_scope(const struct v8_heap *heap, uint64_t scope, struct runtime
 			break;
 		if (v8_is_string(heap, type)) {
 			if (!function->name[0])
-				err = v8_object_text(heap, word, function->name, sizeof(function->name));
+				err = read_text(heap, scope, at + 8 * i, function->name, sizeof(function->name));
 			if (err)
 				return err;
 			last[0] = last[1] = -1;
@@ -103,18 +117,35 @@ static int read_name(const struct v8_heap *heap, const struct sonde_v8_identity 
 /* The Script of a function; 0: it has none (API functions). A function that is debugged leads to it by its DebugInfo. */
 static int read_script(const struct v8_heap *heap, const struct sonde_v8_identity *of, uint64_t *ret_script)
 {
-	const struct v8_layout *layout = &heap->process->layout;
 	uint16_t type;
 	int err = v8_object_type(heap, of->script, &type);
 
-	*ret_script = !err && type == layout->type_script ? of->script : 0;
+	*ret_script = !err && type == heap->process->v8.script_type ? of->script : 0;
+	return err;
+}
+
+/* Eval's code has no file. A string that cannot be read now is being moved: that is an error, else the function would stay without it. */
+static int read_file(const struct v8_heap *heap, uint64_t script, struct runtime_function *function)
+{
+	uint32_t off = heap->process->layout.script_name;
+	uint64_t name;
+	uint16_t type;
+	int err = v8_object_word(heap, script, off, &name);
+
+	function->file[0] = '\0';
+	if (!err && v8_is_smi(name))
+		return 0;
+	if (!err)
+		err = v8_object_type(heap, name, &type);
+	if (!err && v8_is_string(heap, type))
+		err = read_text(heap, script, off, function->file, sizeof(function->file));
 	return err;
 }
 
 static int describe_shared(const struct v8_heap *heap, uint64_t shared, int32_t position, struct runtime_function *function)
 {
 	struct sonde_v8_identity of;
-	uint64_t script, name;
+	uint64_t script;
 	int32_t start;
 	uint16_t type;
 	int err = v8_object_type(heap, shared, &type);
@@ -132,9 +163,7 @@ static int describe_shared(const struct v8_heap *heap, uint64_t shared, int32_t 
 	function->file[0] = '\0';
 	function->line = function->start_line = 0;
 	if (script) {
-		err = v8_object_word(heap, script, heap->process->layout.script_name, &name);
-		if (!err && v8_is_object(name) && v8_object_text(heap, name, function->file, sizeof(function->file)))
-			function->file[0] = '\0';
+		err = read_file(heap, script, function);
 		function->start_line = v8_lines_line(heap, script, start);
 		function->line = v8_lines_line(heap, script, position);
 	}
@@ -182,14 +211,16 @@ static int describe_bytecode(const struct v8_heap *heap, const struct sonde_runt
 	return describe_shared(heap, frame->code, position, function);
 }
 
-static int describe_code(const struct v8_heap *heap, const struct sonde_runtime_frame *frame, struct sonde_v8_identity *of,
-			 struct runtime_function *function)
+/* The function at a place in code, and the position there. *ret_shared 0: it is the one that was compiled, not one that is inlined. */
+static int find_function(const struct v8_heap *heap, const struct sonde_runtime_frame *frame, struct sonde_v8_identity *of, uint32_t level,
+			 uint64_t *ret_shared, int32_t *ret_position)
 {
-	uint64_t pc = frame->where & PC_MASK, shared = 0;
+	uint64_t pc = frame->where & PC_MASK;
 	struct v8_code_object code;
-	int32_t position = -1;
 	int err = v8_code_find(heap, pc, &code);
 
+	*ret_shared = 0;
+	*ret_position = -1;
 	if (err)
 		return err;
 	of->code = code.code;
@@ -197,15 +228,28 @@ static int describe_code(const struct v8_heap *heap, const struct sonde_runtime_
 	of->compilation = code.compilation;
 	if (sonde_v8_cookie(of) != frame->cookie)
 		return -ESTALE;
-	if (frame->where >> SONDE_V8_CODE_SHIFT == SONDE_V8_OPTIMIZED) {
-		uint32_t off = (uint32_t)(pc - code.start) - !(frame->where & SONDE_V8_EXACT);
+	if (frame->where >> SONDE_V8_CODE_SHIFT != SONDE_V8_OPTIMIZED)
+		return 0;
+	err = v8_code_inlined(heap, &code, (uint32_t)(pc - code.start) - !(frame->where & SONDE_V8_EXACT), level, ret_shared, ret_position);
+	if (heap->process->layout.version >= PEELING_VERSION && code.kind != heap->process->v8.kind_last)
+		*ret_position = -1;
+	return err;
+}
 
-		err = v8_code_inlined(heap, &code, off, function->level, &shared, &position);
-		function->has_caller = !err && shared;
-		if (heap->process->layout.version >= EXACT_VERSIONS)
-			position = -1;
-	}
-	return err ? err : describe_shared(heap, shared ? shared : frame->code, position, function);
+static int describe_code(const struct v8_heap *heap, const struct sonde_runtime_frame *frame, struct sonde_v8_identity *of,
+			 struct runtime_function *function)
+{
+	uint64_t shared, again;
+	int32_t position;
+	int err = find_function(heap, frame, of, function->level, &shared, &position);
+
+	if (!err)
+		err = describe_shared(heap, shared ? shared : frame->code, position, function);
+	if (err || !shared)
+		return err;
+	function->has_caller = true;
+	err = find_function(heap, frame, of, function->level, &again, &position);
+	return !err && again != shared ? -ESTALE : err;
 }
 
 /* A function, interpreted or compiled. */

@@ -134,18 +134,6 @@ int v8_object_characters(const struct v8_heap *heap, uint64_t string, struct v8_
 	return -EBADMSG;
 }
 
-static void append(char *text, size_t size, size_t *used, uint32_t code)
-{
-	char encoded[UTF8_MAX_BYTES];
-	size_t more = utf8_encode(utf8_is_plain(code) && (code < 0xd800 || code > 0xdfff) ? code : UTF8_REPLACEMENT, encoded);
-
-	if (*used + more >= size)
-		return;
-	memcpy(text + *used, encoded, more);
-	*used += more;
-	text[*used] = '\0';
-}
-
 static int append_flat(const struct v8_heap *heap, const struct v8_characters *characters, char *text, size_t size, size_t *used)
 {
 	uint16_t wide[MAX_CHARACTERS];
@@ -162,7 +150,7 @@ static int append_flat(const struct v8_heap *heap, const struct v8_characters *c
 			code = 0x10000 + ((code & 0x3ff) << 10) + (wide[i + 1] & 0x3ff);
 			i++;
 		}
-		append(text, size, used, code);
+		utf8_append(text, size, used, code >= 0xd800 && code <= 0xdfff ? UTF8_REPLACEMENT : code);
 	}
 	return err;
 }

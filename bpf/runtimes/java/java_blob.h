@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* java_blob: finds the blob of HotSpot's code cache that a pc is in (CodeCache::find_blob, CodeHeap::find_start) and reads its header. */
 #pragma once
-#include "../abi/java.h"
+#include "../../abi/java.h"
 #include "java_cache.h"
-#include "runtime.h"
+#include "../runtime.h"
 
 enum java_blob_kind {
 	JAVA_BLOB_NMETHOD,

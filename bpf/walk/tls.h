@@ -5,6 +5,10 @@
 #pragma once
 #include "../abi/runtime.h"
 
+#ifndef barrier_var /* of libbpf's bpf_helpers.h: the compiler forgets what it knows of a number */
+#define barrier_var(var) asm volatile("" : "+r"(var))
+#endif
+
 #define TLS_READ 0
 #define TLS_NONE 1 /* this thread has none (yet) */
 

@@ -244,7 +244,7 @@ static __always_inline int go_labels(struct walk *w, struct label_walk *g, const
 	g->record.type = SONDE_RECORD_LABELS;
 	g->record.tgid = tgid;
 	g->record.generation = w->generation;
-	g->record.nr_labels = g->record.nr_left = 0;
+	g->record.nr_labels = g->record.nr_left = g->record.context_bytes = 0;
 	g->record.fault = 0;
 	result = go->labels == SONDE_GO_LABELS_LIST ? go_read_list(w, g, word) : go_read_map(w, g, word);
 	if (result != GO_LABELS_FOUND)

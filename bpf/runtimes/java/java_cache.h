@@ -2,7 +2,12 @@
 /* java_cache: which blob of the code cache a pc is in. The blob's header, which is read for each frame anyway, proves an entry: the block
  * is in use, has the same number of segments, the same name and the same compile id, and the pc is in its code. */
 #pragma once
-#include "runtime.h"
+#include "../runtime.h"
+
+/* Words of the walk's state. */
+#define JAVA_STATE_FIRST 6
+#define JAVA_STATE_GAP 6    /* the frame above a gap: the walk's number and the frame's */
+#define JAVA_STATE_ANCHOR 7 /* of the Java frames above the native ones that called the last Java frame, or 0 */
 
 #define JAVA_CACHE_SHIFT 10
 #define JAVA_CACHE_ENTRIES (1u << JAVA_CACHE_SHIFT)
@@ -35,7 +40,7 @@ static __always_inline struct java_cached *java_cached(struct runtime_walk *r, _
 /* A walk in user space keeps the last frame's: one stack is walked there at a time. */
 static inline struct java_cached *java_cached(struct runtime_walk *r, __u64 pc)
 {
-	_Static_assert(sizeof(struct java_cached) <= sizeof(r->state), "no room");
+	_Static_assert(sizeof(struct java_cached) <= 8 * JAVA_STATE_FIRST, "no room");
 	return (struct java_cached *)r->state;
 }
 #endif

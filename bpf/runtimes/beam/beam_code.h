@@ -3,8 +3,8 @@
  * modules' ranges is sorted, and so is a module's table of functions. A scheduler's threads agree on a new table only when each of them has
  * stopped running Erlang code, so the table is whole while a thread is interrupted in it. */
 #pragma once
-#include "../abi/beam.h"
-#include "runtime.h"
+#include "../../abi/beam.h"
+#include "../runtime.h"
 
 #define BEAM_MAX_HALVINGS 20
 #define BEAM_MAX_MODULES (1u << BEAM_MAX_HALVINGS)

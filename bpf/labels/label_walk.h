@@ -8,6 +8,7 @@
 struct label_walk {
 	struct sonde_labels_record record;                /* sent with the first record.nr_labels of `labels` */
 	struct sonde_label labels[SONDE_MAX_LABELS + 1];  /* the last one is for a further label, when there are too many */
+	__u64 context[SONDE_CONTEXT_BYTES / 8];           /* the end of it: a context follows the last label */
 	__u64 hashes[SONDE_MAX_LABELS + 1];               /* of each label */
 	__u64 buffer[LABEL_BUFFER_WORDS];                 /* a bucket, or the list */
 	__u64 buckets, old_buckets;

@@ -3,8 +3,8 @@
  * object's first word, which leads to the object's type) and its size. Found ones are cached; the object, which is read for each frame
  * anyway, proves an entry. */
 #pragma once
-#include "../abi/v8.h"
-#include "runtime.h"
+#include "../../abi/v8.h"
+#include "../runtime.h"
 
 #define V8_CACHE_SHIFT 10
 #define V8_CACHE_ENTRIES (1u << V8_CACHE_SHIFT)
@@ -14,6 +14,7 @@ struct v8_cached {
 	__u64 object; /* address of the object that contains the code */
 	__u64 map;
 	__u64 serial; /* of the process's struct sonde_v8 */
+	struct sonde_v8_identity of; /* of the optimized code there when it was last pushed; its compilation 0: none */
 };
 
 #ifdef __bpf__
@@ -32,10 +33,11 @@ static __always_inline struct v8_cached *v8_cached(struct runtime_walk *r, __u64
 }
 #else
 /* A walk in user space keeps the last frame's: one stack is walked there at a time. */
+#define V8_CACHED_WORD 48
 static inline struct v8_cached *v8_cached(struct runtime_walk *r, __u64 pc)
 {
-	_Static_assert(sizeof(struct v8_cached) <= 4 * sizeof(r->state[0]), "no room");
-	return (struct v8_cached *)r->state;
+	_Static_assert(sizeof(struct v8_cached) <= sizeof(r->buffer) - 8 * V8_CACHED_WORD, "no room");
+	return (struct v8_cached *)&r->buffer[V8_CACHED_WORD];
 }
 #endif
 
@@ -45,6 +47,8 @@ struct v8_code {
 	__u64 code;        /* the object that describes it */
 	__u64 data;        /* deoptimization data, or the bytecodes */
 	__u64 compilation; /* 0: not known */
+	__u64 shared;      /* what is behind that in the deoptimization data; 0: not known */
+	__u64 pc;          /* that it was found by */
 	__u32 kind, size;
 };
 
@@ -57,7 +61,8 @@ static __always_inline struct v8_code *v8_code_of(struct runtime_walk *r)
 
 static __always_inline struct sonde_v8_identity *v8_identity_of(struct runtime_walk *r)
 {
-	return (struct sonde_v8_identity *)&r->buffer[V8_READ_WORDS + 16];
+	_Static_assert(sizeof(struct v8_code) <= 8 * 8, "no room");
+	return (struct sonde_v8_identity *)&r->buffer[V8_READ_WORDS + 8];
 }
 
 static __always_inline __u64 v8_u64(const __u64 *words, __u32 off)
@@ -89,6 +94,20 @@ WALK_FUNCTION int v8_is_map(WALK_REF ref, __u64 word, __u32 type)
 	       found == (type & 0xffff);
 }
 
+#define V8_PAGE 4096
+
+/* The same from the start of `last`'s page on: the first code of a mapping has nothing before it that can be read. Zeroes the rest. */
+static __always_inline long v8_scan_page(struct walk *w, __u64 from, __u64 last)
+{
+	__u64 skipped = (last & ~(__u64)(V8_PAGE - 1)) - from;
+	char *to = (char *)w->emulation.seen[0];
+
+	if (skipped >= V8_SCAN_BYTES)
+		return -1;
+	__builtin_memset(to, 0, V8_SCAN_BYTES);
+	return read_user(w, to + (skipped & (V8_SCAN_BYTES - 1)), (last + 8 - (from + skipped)) & (V8_SCAN_BYTES - 1), from + skipped);
+}
+
 /* Searches from the place `last` backwards. Returns the object's address; 0: none there; 1: the memory cannot be read. */
 WALK_FUNCTION __u64 v8_scan(WALK_REF ref, __u64 last, __u32 type)
 {
@@ -98,7 +117,7 @@ WALK_FUNCTION __u64 v8_scan(WALK_REF ref, __u64 last, __u32 type)
 	if (!w)
 		return 1;
 	w->nr_looks += 16;
-	if (read_user(w, w->emulation.seen[0], V8_SCAN_BYTES - V8_SCAN_STEP + 8, from))
+	if (read_user(w, w->emulation.seen[0], V8_SCAN_BYTES - V8_SCAN_STEP + 8, from) && v8_scan_page(w, from, last))
 		return 1;
 	WALK_ROLLED
 	for (__u32 i = 0; i < V8_SCAN_BYTES / V8_SCAN_STEP; i++) {
@@ -146,6 +165,8 @@ static __always_inline int v8_read_code(struct walk *w, struct runtime_walk *r, 
 	ret_code->size = v8_u32(r->buffer, v->code_size);
 	ret_code->data = v8_u64(r->buffer, v->code_data);
 	ret_code->compilation = 0;
+	ret_code->shared = 0;
+	ret_code->pc = pc;
 	/* a return address may be behind the last instruction */
 	return pc - ret_code->start <= ret_code->size ? 0 : -1;
 }
@@ -169,8 +190,9 @@ static __always_inline int v8_find_code(struct walk *w, struct runtime_walk *r, 
 		cached->map = map;
 		cached->serial = v->process.serial;
 	}
+	_Static_assert(__builtin_offsetof(struct v8_code, shared) == __builtin_offsetof(struct v8_code, compilation) + 8, "read at once");
 	if (ret_code->kind > v->kind_baseline && ret_code->kind <= v->kind_last && v8_is_pointer(ret_code->data) &&
-	    read_user(w, &ret_code->compilation, 8, ret_code->data - SONDE_V8_TAG + v->data_id))
+	    read_user(w, &ret_code->compilation, 16, ret_code->data - SONDE_V8_TAG + v->data_id))
 		return -1;
 	return 0;
 }
