@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "naming/name_cache.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/interned.h"
 #include "base/texts.h"
 
-#define NAMES_MAX 64 /* per address */
+#define NAMES_MAX 64 /* per extent */
 
 struct cached_name {
 	uint64_t start;
@@ -15,16 +18,24 @@ struct cached_name {
 	uint32_t line, start_line;
 };
 
+/* Addresses with the same names. */
 struct cached {
-	struct name_cache_key key;
+	struct symbol_extent extent;
 	uint32_t first, nr; /* range in `names` */
+};
+
+struct cached_file {
+	struct name_cache_key key; /* without address */
+	struct cached *list;	   /* ascending, none overlaps */
+	uint32_t nr, max;
 };
 
 /* The names used since the part before it became full. */
 struct part {
-	struct interned addresses; /* of struct cached */
-	struct buffer names;       /* struct cached_name each */
+	struct interned files; /* of struct cached_file */
+	struct buffer names;   /* struct cached_name each */
 	struct texts texts;
+	size_t extents_bytes;
 };
 
 struct name_cache {
@@ -35,21 +46,28 @@ struct name_cache {
 
 static struct part empty_part(size_t max_bytes)
 {
-	return (struct part){ .addresses = INTERNED_INIT(struct cached, sizeof(struct name_cache_key), 2 * max_bytes),
+	return (struct part){ .files = INTERNED_INIT(struct cached_file, offsetof(struct name_cache_key, address), 2 * max_bytes),
 			      .names = BUFFER_INIT(2 * max_bytes),
 			      .texts = TEXTS_INIT(2 * max_bytes) };
 }
 
+static struct cached_file *file_at(const struct part *part, uint32_t number)
+{
+	return interned_at(&part->files, number);
+}
+
 static void part_done(struct part *part)
 {
-	interned_done(&part->addresses);
+	for (uint32_t i = 0; i < part->files.nr; i++)
+		free(file_at(part, i)->list);
+	interned_done(&part->files);
 	buffer_done(&part->names);
 	texts_done(&part->texts);
 }
 
 static size_t part_bytes(const struct part *part)
 {
-	return (size_t)interned_bytes(&part->addresses) + part->names.size + part->texts.bytes.size;
+	return (size_t)interned_bytes(&part->files) + part->extents_bytes + part->names.size + part->texts.bytes.size;
 }
 
 struct name_cache *name_cache_new(size_t max_bytes)
@@ -91,17 +109,36 @@ size_t name_cache_bytes(const struct name_cache *cache)
 	return part_bytes(&cache->now) + part_bytes(&cache->older);
 }
 
-static bool find_in(const struct part *part, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names,
-		    uint32_t *ret_nr)
+/* The number of extents that start at or before the address. */
+static uint32_t nr_before(const struct cached_file *file, uint64_t address)
 {
-	uint32_t number = interned_find(&part->addresses, key);
-	const struct cached *cached;
+	uint32_t from = 0, to = file->nr;
 
-	if (number == INTERNED_NONE)
-		return false;
-	cached = interned_at(&part->addresses, number);
-	*ret_nr = cached->nr < max_names ? cached->nr : max_names;
-	for (uint32_t i = 0; i < *ret_nr; i++) {
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (file->list[middle].extent.start <= address)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static const struct cached *find_in(const struct part *part, const struct name_cache_key *key)
+{
+	uint32_t number = interned_find(&part->files, key);
+	const struct cached_file *file = number == INTERNED_NONE ? NULL : file_at(part, number);
+	uint32_t nr = file ? nr_before(file, key->address) : 0;
+
+	return nr && key->address < file->list[nr - 1].extent.end ? &file->list[nr - 1] : NULL;
+}
+
+static uint32_t take(const struct part *part, const struct cached *cached, struct symbol_name *names, uint32_t max_names)
+{
+	uint32_t nr = cached->nr < max_names ? cached->nr : max_names;
+
+	for (uint32_t i = 0; i < nr; i++) {
 		const struct cached_name *name = (const struct cached_name *)part->names.data + cached->first + i;
 
 		names[i] = (struct symbol_name){ .name = texts_at(&part->texts, name->name),
@@ -111,7 +148,7 @@ static bool find_in(const struct part *part, const struct name_cache_key *key, s
 						 .line = name->line,
 						 .start_line = name->start_line };
 	}
-	return true;
+	return nr;
 }
 
 static bool add_name(struct part *part, const struct symbol_name *name)
@@ -129,31 +166,71 @@ static bool add_name(struct part *part, const struct symbol_name *name)
 	return !part->names.err;
 }
 
-void name_cache_add(struct name_cache *cache, const struct name_cache_key *key, const struct symbol_name *names, uint32_t nr)
+/* The part of the extent around the address that no other has. `at`: its place among them. */
+static struct symbol_extent free_extent(const struct cached_file *file, uint32_t at, uint64_t address, const struct symbol_extent *extent)
 {
-	struct cached cached = { .key = *key, .nr = nr < NAMES_MAX ? nr : NAMES_MAX };
+	struct symbol_extent own = *extent;
+
+	if (address < own.start || address >= own.end)
+		own = (struct symbol_extent){ .start = address, .end = address + 1 };
+	if (at && own.start < file->list[at - 1].extent.end)
+		own.start = file->list[at - 1].extent.end;
+	if (at < file->nr && own.end > file->list[at].extent.start)
+		own.end = file->list[at].extent.start;
+	return own;
+}
+
+/* The address is in none. */
+static void insert(struct part *part, const struct name_cache_key *key, const struct symbol_extent *extent, struct cached *cached)
+{
+	const struct cached_file fresh = { .key = *key };
+	uint32_t number = interned_add(&part->files, &fresh), at;
+	struct cached_file *file = number == INTERNED_NONE ? NULL : file_at(part, number);
+
+	if (!file || !array_grow(&file->list, file->nr, &file->max, sizeof(*file->list), 8, UINT32_MAX / 2))
+		return;
+	at = nr_before(file, key->address);
+	cached->extent = free_extent(file, at, key->address, extent);
+	memmove(file->list + at + 1, file->list + at, (file->nr - at) * sizeof(*file->list));
+	file->list[at] = *cached;
+	file->nr++;
+	part->extents_bytes += sizeof(*file->list);
+}
+
+void name_cache_add(struct name_cache *cache, const struct name_cache_key *key, const struct symbol_extent *extent,
+		    const struct symbol_name *names, uint32_t nr)
+{
+	struct cached cached = { .nr = nr < NAMES_MAX ? nr : NAMES_MAX };
 
 	if (part_bytes(&cache->now) >= cache->max_bytes) {
 		part_done(&cache->older);
 		cache->older = cache->now;
 		cache->now = empty_part(cache->max_bytes);
 	}
+	if (find_in(&cache->now, key)) /* with another address of the same extent */
+		return;
 	cached.first = (uint32_t)(cache->now.names.size / sizeof(struct cached_name));
 	for (uint32_t i = 0; i < cached.nr; i++) {
 		if (!add_name(&cache->now, &names[i]))
 			return;
 	}
-	interned_add(&cache->now.addresses, &cached);
+	insert(&cache->now, key, extent, &cached);
 }
 
 bool name_cache_find(struct name_cache *cache, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names,
 		     uint32_t *ret_nr)
 {
-	if (find_in(&cache->now, key, names, max_names, ret_nr))
+	const struct cached *cached = find_in(&cache->now, key);
+
+	if (cached) {
+		*ret_nr = take(&cache->now, cached, names, max_names);
 		return true;
-	if (!find_in(&cache->older, key, names, max_names, ret_nr))
+	}
+	cached = find_in(&cache->older, key);
+	if (!cached)
 		return false;
+	*ret_nr = take(&cache->older, cached, names, max_names);
 	if (part_bytes(&cache->now) < cache->max_bytes) /* a full part would drop `older`, with these names */
-		name_cache_add(cache, key, names, *ret_nr);
+		name_cache_add(cache, key, &cached->extent, names, *ret_nr);
 	return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name_cache: names of addresses from earlier windows, so that their files are not read again. Limited in bytes. Evicts the least recently
- * used names first, in large parts. One thread. */
+/* name_cache: names of addresses from earlier windows, so that their files are not read again. A name is that of all addresses around for
+ * which the file says the same: a program that runs has addresses in each window that it never had before. Limited in bytes. Evicts the
+ * least recently used names first, in large parts. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +24,8 @@ void name_cache_bound(struct name_cache *cache, size_t max_bytes); /* another li
 /* *ret_nr 0: the address has no name. Texts are borrowed until the next call. */
 bool name_cache_find(struct name_cache *cache, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names,
 		     uint32_t *ret_nr);
-/* Copies the names. Without memory it does not add them. */
-void name_cache_add(struct name_cache *cache, const struct name_cache_key *key, const struct symbol_name *names, uint32_t nr);
+/* Copies the names, which are those of all addresses of the extent; of the key's address alone, if that is not in it. Without memory it
+ * does not add them. */
+void name_cache_add(struct name_cache *cache, const struct name_cache_key *key, const struct symbol_extent *extent,
+		    const struct symbol_name *names, uint32_t nr);
 size_t name_cache_bytes(const struct name_cache *cache);

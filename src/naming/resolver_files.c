@@ -39,14 +39,15 @@ static int take_answers(struct resolver *resolver, const struct asked *asked, st
 {
 	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
 		struct symbol_name names[NAME_ANSWERS_MAX];
-		uint32_t nr = name_answers_next(answers, names, NAME_ANSWERS_MAX);
+		struct symbol_extent extent;
+		uint32_t nr = name_answers_next(answers, &extent, names, NAME_ANSWERS_MAX);
 
 		if (nr && resolver_add(resolver, asked[i].where, names, nr))
 			return -ENOMEM;
 		if (!key || !resolver->naming->cache)
 			continue;
 		key->address = asked[i].address;
-		name_cache_add(resolver->naming->cache, key, names, nr);
+		name_cache_add(resolver->naming->cache, key, &extent, names, nr);
 	}
 	return 0;
 }
@@ -101,8 +102,8 @@ static int ask_with_fetched(struct resolver *resolver, struct location_file *fil
 	if (!request->has_fetched)
 		return ask_names(resolver, request, diag, bytes, ret_answers);
 	err = ask_names(resolver, request, &refusal, bytes, ret_answers);
-	if (err == -ENODATA || (!err && !ret_answers->nr_refused))
-		return err;
+	if (!err && !ret_answers->nr_refused)
+		return 0;
 	file->is_refused = true;
 	account_note(profile_account(resolver->profile), "the debug file that debuginfod gave for %s is not used: %s", request->path,
 		     refusal.text[0] ? refusal.text : "it is damaged, or another file's");
@@ -181,7 +182,7 @@ static int read_file(struct resolver *resolver, struct asked *asked, uint32_t nr
 	err = ask_with_fetched(resolver, file, &request, &diag, &bytes, &answers);
 	if (err == -ECANCELED)
 		resolver->nr_skipped++;
-	else if (err && err != -ENODATA && (err != -EDQUOT || diag.text[0]))
+	else if (err && (err != -EDQUOT || diag.text[0]))
 		account_note(account, "names of %s refused: %s", file->object.path, diag.text[0] ? diag.text : strerror(-err));
 	if (err)
 		return 0;
@@ -237,7 +238,9 @@ static int take_kernel_answers(struct resolver *resolver, const struct kernel_li
 {
 	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
 		struct symbol_name names[NAME_ANSWERS_MAX], outermost;
-		uint32_t nr = name_answers_next(answers, names, NAME_ANSWERS_MAX);
+		const struct symbol_extent alone = { 0 };
+		struct symbol_extent in_file; /* the running kernel may have another function at a part of it */
+		uint32_t nr = name_answers_next(answers, &in_file, names, NAME_ANSWERS_MAX);
 
 		if (!nr || resolver_kernel_name(resolver, location_at(resolver->table, asked[i].where), &outermost) ||
 		    strchr(outermost.name, '[') || outermost.start != kernel_lines_kaddr(lines, names[nr - 1].start))
@@ -249,7 +252,7 @@ static int take_kernel_answers(struct resolver *resolver, const struct kernel_li
 		if (resolver_add(resolver, asked[i].where, names, nr))
 			return -ENOMEM;
 		if (resolver->naming->cache)
-			name_cache_add(resolver->naming->cache, &(struct name_cache_key){ .address = asked[i].address }, names, nr);
+			name_cache_add(resolver->naming->cache, &(struct name_cache_key){ .address = asked[i].address }, &alone, names, nr);
 	}
 	return 0;
 }

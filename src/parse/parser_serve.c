@@ -43,12 +43,15 @@ static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *e
 {
 	while (reader_left(addresses)) {
 		struct symbol_name names[NAME_ANSWERS_MAX];
+		uint64_t address = reader_u64(addresses);
+		struct symbol_extent extent;
 		uint32_t nr = 0;
-		int err = symbolizer_object(symbolizer, THE_OBJECT, elf, path, reader_u64(addresses), names, NAME_ANSWERS_MAX, &nr);
+		int err = symbolizer_object(symbolizer, THE_OBJECT, elf, path, address, names, NAME_ANSWERS_MAX, &nr);
 
-		if (err && err != -ENOENT)
+		if (err && err != -ENOENT && err != -ENODATA)
 			return err;
-		name_writer_add(writer, names, err ? 0 : nr);
+		extent = symbolizer_extent(symbolizer, THE_OBJECT, address);
+		name_writer_add(writer, &extent, names, err ? 0 : nr);
 	}
 	return 0;
 }
@@ -150,12 +153,13 @@ static int answer_jit(const struct wire_fds *fds, const void *body, size_t size,
 	name_writer_init(&writer);
 	reader_copy(&reader, &request, sizeof(request));
 	while (!err && reader_left(&reader)) {
+		const struct symbol_extent unknown = { 0 };
 		struct symbol_name name;
 
 		err = symbolizer_jit(symbolizer, jit, reader_u64(&reader), &name);
 		if (err && err != -ENOENT)
 			return err;
-		name_writer_add(&writer, &name, err ? 0 : 1);
+		name_writer_add(&writer, &unknown, &name, err ? 0 : 1);
 		err = 0;
 	}
 	if (err)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/interned.h"
-#include "base/texts.h"
 #include "runtime/runtime.h"
+#include "stacks/frame_table.h"
+#include "stacks/known_names.h"
 
 #define ITEMS_BYTES_MAX ((size_t)1 << 30)
 #define COPIES_MAX 64       /* at most 8 of a stack, mixed with those of other CPUs */
@@ -19,24 +19,6 @@
 #define ASKED_FOR_MAX 16384 /* attempts for one frame: for 13 s when it is the only one */
 
 #define LEVELS_MAX 128      /* functions of one frame that are inlined into each other; HotSpot forces up to 100 (MaxForceInlineLevel) */
-
-/* Identifies a frame. Has no padding. */
-struct frame_key {
-	uint64_t code, where;
-	uint32_t cookie, tgid;
-	uint32_t runtime, generation;
-	uint64_t level; /* of the functions of one frame: 0 the innermost */
-};
-
-/* A frame or a mark. A mark has no code and belongs to no process. */
-struct named_frame {
-	struct frame_key key;
-	uint32_t name, file; /* of `texts` */
-	uint32_t start_line, line, kind;
-	uint32_t caller;     /* number of the function that it is inlined into; INTERNED_NONE: none */
-	bool is_named;       /* final: do not ask again */
-	bool is_unasked;     /* copied without a name from another table; not asked for in this one */
-};
 
 /* A frame without a name so far. */
 struct unnamed_frame {
@@ -55,8 +37,7 @@ struct runtime_stacks {
 	struct buffer items;  /* struct runtime_item each */
 	struct buffer stacks; /* struct kept_stack each */
 	struct u64_map stack_by_hash;
-	struct interned frames; /* of struct named_frame */
-	struct texts texts;
+	struct frame_table table;
 	struct unnamed_frame unnamed[UNNAMED_MAX]; /* a ring */
 	uint32_t nr_unnamed, next_asked;           /* nr_unnamed: ever put into the ring; next_asked: the next one to ask for */
 	struct sonde_code_record copies[COPIES_MAX]; /* a ring */
@@ -70,8 +51,7 @@ struct runtime_stacks *runtime_stacks_new(void)
 	if (!stacks)
 		return NULL;
 	stacks->items = stacks->stacks = BUFFER_INIT(ITEMS_BYTES_MAX);
-	stacks->frames = INTERNED_INIT(struct named_frame, sizeof(struct frame_key), ITEMS_BYTES_MAX);
-	stacks->texts = TEXTS_INIT(ITEMS_BYTES_MAX);
+	stacks->table = FRAME_TABLE_INIT(ITEMS_BYTES_MAX);
 	return stacks;
 }
 
@@ -82,8 +62,7 @@ void runtime_stacks_free(struct runtime_stacks *stacks)
 	buffer_done(&stacks->items);
 	buffer_done(&stacks->stacks);
 	u64_map_done(&stacks->stack_by_hash);
-	interned_done(&stacks->frames);
-	texts_done(&stacks->texts);
+	frame_table_done(&stacks->table);
 	free(stacks);
 }
 
@@ -98,14 +77,6 @@ static uint32_t frame_kind_of(uint8_t runtime)
 	return runtime < SONDE_RUNTIME_COUNT ? kinds[runtime] : FRAME_NATIVE;
 }
 
-/* 0 or -ENOMEM. */
-static int set_name(struct runtime_stacks *stacks, struct named_frame *frame, const char *name, const char *file)
-{
-	frame->name = texts_add(&stacks->texts, name);
-	frame->file = texts_add(&stacks->texts, file);
-	return frame->name == TEXTS_NONE || frame->file == TEXTS_NONE ? -ENOMEM : 0;
-}
-
 static int set_answer(struct runtime_stacks *stacks, struct named_frame *frame, const struct runtime_function *function,
 		      enum runtime_answer answer, uint8_t runtime)
 {
@@ -113,8 +84,9 @@ static int set_answer(struct runtime_stacks *stacks, struct named_frame *frame, 
 	frame->line = function->line;
 	frame->kind = answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(runtime);
 	frame->is_named = answer != RUNTIME_NOT_YET;
+	frame->is_read = answer == RUNTIME_NAMED;
 	frame->caller = INTERNED_NONE;
-	return set_name(stacks, frame, function->name, function->file);
+	return frame_table_set_name(&stacks->table, frame, function->name, function->file);
 }
 
 void runtime_stacks_code(struct runtime_stacks *stacks, const struct sonde_code_record *record)
@@ -143,47 +115,11 @@ static void ask_again_later(struct runtime_stacks *stacks, const struct frame_ke
 	};
 }
 
-static uint32_t copy_one(struct runtime_stacks *stacks, const struct runtime_stacks *from, const struct named_frame *frame)
-{
-	struct named_frame copy = *frame;
-
-	copy.is_unasked = !frame->is_named;
-	copy.caller = INTERNED_NONE;
-	if (set_name(stacks, &copy, texts_at(&from->texts, frame->name), texts_at(&from->texts, frame->file)))
-		return INTERNED_NONE;
-	return interned_add(&stacks->frames, &copy);
-}
-
-/* Copies a frame with its name from another table, and those that it is inlined into. Its number here; INTERNED_NONE: no memory. */
-static uint32_t copy_frame(struct runtime_stacks *stacks, const struct runtime_stacks *from, const struct named_frame *frame)
-{
-	uint32_t first = copy_one(stacks, from, frame), last = first;
-
-	while (last != INTERNED_NONE && frame->caller != INTERNED_NONE) {
-		uint32_t caller;
-
-		frame = interned_at(&from->frames, frame->caller);
-		caller = copy_one(stacks, from, frame);
-		((struct named_frame *)interned_at(&stacks->frames, last))->caller = caller;
-		last = caller;
-	}
-	return last == INTERNED_NONE ? last : first;
-}
-
-/* The frame in the previous window's table. NULL: it has no name there. */
-static const struct named_frame *named_before(const struct runtime_stacks *before, const struct frame_key *key)
-{
-	uint32_t number = before ? interned_find(&before->frames, key) : INTERNED_NONE;
-	const struct named_frame *frame = number == INTERNED_NONE ? NULL : interned_at(&before->frames, number);
-
-	return frame && frame->is_named ? frame : NULL;
-}
-
 /* INTERNED_NONE: the frame must be asked for. */
 static uint32_t asked_frame(const struct runtime_stacks *stacks, const struct frame_key *key)
 {
-	uint32_t number = interned_find(&stacks->frames, key);
-	const struct named_frame *frame = number == INTERNED_NONE ? NULL : interned_at(&stacks->frames, number);
+	uint32_t number = interned_find(&stacks->table.frames, key);
+	const struct named_frame *frame = number == INTERNED_NONE ? NULL : interned_at(&stacks->table.frames, number);
 
 	return frame && !frame->is_unasked ? number : INTERNED_NONE;
 }
@@ -200,10 +136,10 @@ static uint32_t name_function(struct runtime_stacks *stacks, const struct frame_
 
 	if (set_answer(stacks, &fresh, &function, answer, frame->runtime))
 		return INTERNED_NONE;
-	number = interned_add(&stacks->frames, &fresh);
+	number = interned_add(&stacks->table.frames, &fresh);
 	if (number == INTERNED_NONE)
 		return number;
-	*(struct named_frame *)interned_at(&stacks->frames, number) = fresh; /* also for stacks that were copied */
+	*(struct named_frame *)interned_at(&stacks->table.frames, number) = fresh; /* also for stacks that were copied */
 	if (answer == RUNTIME_NOT_YET)
 		ask_again_later(stacks, key, frame, number);
 	*ret_has_caller = function.has_caller;
@@ -222,14 +158,14 @@ static uint32_t mark_of(struct runtime_stacks *stacks, uint8_t stop, uint8_t run
 
 	snprintf(name, sizeof(name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark, hole ? runtime_name(runtime) : "",
 		 hole ? hole + 2 : "");
-	return set_name(stacks, &fresh, name, "") ? INTERNED_NONE : interned_add(&stacks->frames, &fresh);
+	return frame_table_set_name(&stacks->table, &fresh, name, "") ? INTERNED_NONE : interned_add(&stacks->table.frames, &fresh);
 }
 
 /* Names the functions that the one with this number is inlined into; instead of more than are kept there is a mark. 0 or -ENOMEM. */
 static int name_callers(struct runtime_stacks *stacks, uint32_t number, const struct sonde_runtime_frame *frame,
 			const struct stack_walker *walker)
 {
-	struct frame_key key = ((struct named_frame *)interned_at(&stacks->frames, number))->key;
+	struct frame_key key = ((struct named_frame *)interned_at(&stacks->table.frames, number))->key;
 	bool has_caller = true;
 
 	while (has_caller) {
@@ -240,7 +176,7 @@ static int name_callers(struct runtime_stacks *stacks, uint32_t number, const st
 		has_caller &= !is_last;
 		if (caller == INTERNED_NONE)
 			return -ENOMEM;
-		((struct named_frame *)interned_at(&stacks->frames, number))->caller = caller;
+		((struct named_frame *)interned_at(&stacks->table.frames, number))->caller = caller;
 		number = caller;
 	}
 	return 0;
@@ -248,19 +184,20 @@ static int name_callers(struct runtime_stacks *stacks, uint32_t number, const st
 
 /* Returns the number of a frame; asks for its name if needed. INTERNED_NONE: no memory. */
 static uint32_t name_frame(struct runtime_stacks *stacks, const struct sonde_runtime_record *record,
-			   const struct sonde_runtime_frame *frame, const struct stack_walker *walker, const struct runtime_stacks *before)
+			   const struct sonde_runtime_frame *frame, const struct stack_walker *walker, const struct known_names *names)
 {
 	const struct frame_key key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = record->tgid,
 				       .runtime = frame->runtime, .generation = record->generation };
 	uint32_t number = asked_frame(stacks, &key);
+	const struct frame_table *table;
 	const struct named_frame *known;
 	bool has_caller = false;
 
 	if (number != INTERNED_NONE)
 		return number;
-	known = named_before(before, &key);
+	known = names ? known_names_find(names, &key, &table) : NULL;
 	if (known)
-		return copy_frame(stacks, before, known);
+		return frame_table_copy(&stacks->table, table, known);
 	number = name_function(stacks, &key, frame, walker, &has_caller);
 	if (number != INTERNED_NONE && has_caller && name_callers(stacks, number, frame, walker))
 		return INTERNED_NONE;
@@ -270,7 +207,7 @@ static uint32_t name_frame(struct runtime_stacks *stacks, const struct sonde_run
 /* Asks for one name again. */
 static int ask_again(struct runtime_stacks *stacks, struct unnamed_frame *unnamed, const struct stack_walker *walker)
 {
-	struct named_frame *named = interned_at(&stacks->frames, unnamed->number);
+	struct named_frame *named = interned_at(&stacks->table.frames, unnamed->number);
 	struct runtime_function function = { .level = unnamed->level };
 	struct sonde_runtime_frame frame = unnamed->frame;
 	enum runtime_answer answer = walker->describe(walker->arg, unnamed->tgid, unnamed->generation, &frame, NULL, true, &function);
@@ -341,14 +278,14 @@ static bool is_stopped(const struct sonde_runtime_record *record)
 /* Appends the runs of one runtime, which begin at number `from`, and the mark if they were not all found. Returns the number behind them;
  * negative: -ENOMEM. */
 static int64_t append_runs(struct runtime_stacks *stacks, const struct sonde_runtime_record *record, uint32_t from,
-			   const struct stack_walker *walker, const struct runtime_stacks *before)
+			   const struct stack_walker *walker, const struct known_names *names)
 {
 	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
 	uint32_t i = from;
 
 	for (; i < record->nr_frames && frames[i].runtime == frames[from].runtime; i++) {
 		bool is_entry = frames[i].flags & SONDE_RUNTIME_ENTRY;
-		uint32_t frame = is_entry ? RUNTIME_ITEM_ENTRY : name_frame(stacks, record, &frames[i], walker, before);
+		uint32_t frame = is_entry ? RUNTIME_ITEM_ENTRY : name_frame(stacks, record, &frames[i], walker, names);
 
 		if (frame == INTERNED_NONE && !is_entry)
 			return -ENOMEM;
@@ -363,7 +300,7 @@ static int64_t append_runs(struct runtime_stacks *stacks, const struct sonde_run
 
 /* Appends the runs of all runtimes. 0 or -ENOMEM. */
 static int append_runtimes(struct runtime_stacks *stacks, const struct sonde_runtime_record *record, const struct stack_walker *walker,
-			   const struct runtime_stacks *before)
+			   const struct known_names *names)
 {
 	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
 	bool has_stopped_runs = false;
@@ -373,7 +310,7 @@ static int append_runtimes(struct runtime_stacks *stacks, const struct sonde_run
 		if (next)
 			append_item(stacks, RUNTIME_ITEM_OTHER, 0);
 		has_stopped_runs |= frames[next].runtime == record->stopped_runtime;
-		next = append_runs(stacks, record, (uint32_t)next, walker, before);
+		next = append_runs(stacks, record, (uint32_t)next, walker, names);
 	}
 	if (next < 0 || !is_stopped(record) || has_stopped_runs)
 		return next < 0 ? -ENOMEM : 0;
@@ -383,7 +320,7 @@ static int append_runtimes(struct runtime_stacks *stacks, const struct sonde_run
 }
 
 int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runtime_record *record, const struct stack_walker *walker,
-			  const struct runtime_stacks *before)
+			  const struct known_names *names)
 {
 	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
 	struct kept_stack stack = {
@@ -401,7 +338,7 @@ int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runt
 		stack_owner_again(&((struct kept_stack *)stacks->stacks.data + *known)->owner, &stack.owner);
 		return 0;
 	}
-	if (append_runtimes(stacks, record, walker, before))
+	if (append_runtimes(stacks, record, walker, names))
 		return -ENOMEM;
 	return append_stack(stacks, record->hash, &stack);
 }
@@ -417,7 +354,7 @@ int runtime_stacks_copy(struct runtime_stacks *stacks, const struct runtime_stac
 		uint32_t frame = items[i].frame;
 
 		if (frame != RUNTIME_ITEM_ENTRY && frame != RUNTIME_ITEM_OTHER) {
-			frame = copy_frame(stacks, from, interned_at(&from->frames, frame));
+			frame = frame_table_copy(&stacks->table, &from->table, interned_at(&from->table.frames, frame));
 			if (frame == INTERNED_NONE)
 				return -ENOMEM;
 		}
@@ -428,7 +365,7 @@ int runtime_stacks_copy(struct runtime_stacks *stacks, const struct runtime_stac
 
 size_t runtime_stacks_bytes(const struct runtime_stacks *stacks)
 {
-	return stacks->items.size + stacks->stacks.size + interned_bytes(&stacks->frames) + stacks->texts.bytes.size;
+	return stacks->items.size + stacks->stacks.size + frame_table_bytes(&stacks->table);
 }
 
 bool runtime_stacks_find(const struct runtime_stacks *stacks, uint64_t hash, struct runtime_stack *ret_stack)
@@ -445,17 +382,22 @@ bool runtime_stacks_find(const struct runtime_stacks *stacks, uint64_t hash, str
 	return true;
 }
 
+const struct frame_table *runtime_stacks_table(const struct runtime_stacks *stacks)
+{
+	return &stacks->table;
+}
+
 uint32_t runtime_stacks_nr_frames(const struct runtime_stacks *stacks)
 {
-	return stacks->frames.nr;
+	return stacks->table.frames.nr;
 }
 
 struct runtime_frame runtime_stacks_frame(const struct runtime_stacks *stacks, uint32_t frame)
 {
-	const struct named_frame *named = interned_at(&stacks->frames, frame);
+	const struct named_frame *named = interned_at(&stacks->table.frames, frame);
 
-	return (struct runtime_frame){ .name = texts_at(&stacks->texts, named->name),
-				       .file = texts_at(&stacks->texts, named->file),
+	return (struct runtime_frame){ .name = texts_at(&stacks->table.texts, named->name),
+				       .file = texts_at(&stacks->table.texts, named->file),
 				       .start_line = named->start_line,
 				       .line = named->line,
 				       .kind = named->kind,

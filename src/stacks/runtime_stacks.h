@@ -10,6 +10,8 @@
 #include "abi/record.h"
 #include "base/cleanup.h"
 #include "model/profile.h"
+#include "stacks/frame_table.h"
+#include "stacks/known_names.h"
 #include "stacks/stack_owner.h"
 #include "stacks/stack_walker.h"
 
@@ -37,15 +39,16 @@ struct runtime_stacks *runtime_stacks_new(void); /* NULL: no memory */
 void runtime_stacks_free(struct runtime_stacks *stacks); /* takes NULL */
 /* Keeps a copy of the memory that frame names are read from, for the stack that follows. Only the latest few are kept. */
 void runtime_stacks_code(struct runtime_stacks *stacks, const struct sonde_code_record *record);
-/* Resolves the frames by `walker`, or with the names in `before` (may be NULL), and stores the stack. 0 or -ENOMEM. */
+/* Resolves the frames with the names that are known (may be NULL), or by `walker`, and stores the stack. 0 or -ENOMEM. */
 MUST_CHECK int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runtime_record *record,
-				     const struct stack_walker *walker, const struct runtime_stacks *before);
+				     const struct stack_walker *walker, const struct known_names *names);
 /* Copies the stack with that hash from another table, which must have it. 0 or -ENOMEM. */
 MUST_CHECK int runtime_stacks_copy(struct runtime_stacks *stacks, const struct runtime_stacks *from, uint64_t hash);
 /* Asks again for names that could not be read, for a bounded number of frames. 0 or -ENOMEM. */
 MUST_CHECK int runtime_stacks_ask_again(struct runtime_stacks *stacks, const struct stack_walker *walker);
 size_t runtime_stacks_bytes(const struct runtime_stacks *stacks); /* of all stacks */
 bool runtime_stacks_find(const struct runtime_stacks *stacks, uint64_t hash, struct runtime_stack *ret_stack);
+const struct frame_table *runtime_stacks_table(const struct runtime_stacks *stacks); /* borrowed likewise */
 struct runtime_frame { /* borrowed likewise */
 	const char *name, *file;
 	uint32_t start_line, line;

@@ -6,6 +6,7 @@
 
 #include "abi/record.h"
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "collect/record.h"
 
 #define PENDING_BYTES_MAX (256u << 20)
@@ -27,6 +28,7 @@ struct stack_recorder {
 	struct samples *cut;        /* of the window that was cut and is not closed yet; NULL: none */
 	uint64_t border_ns;         /* between the two windows, or where the next cut will be; UINT64_MAX: not known yet */
 	struct kept_store *stores;  /* youngest first: the open window's, the previous one's, those being resolved */
+	struct known_names *names;  /* of the windows before */
 	struct stack_store *next;   /* the next window's, while one is cut: already has what continues; NULL: not created yet */
 	uint64_t newest_ns;         /* latest time of the samples that waited, and of the borders */
 	uint64_t nr_samples;
@@ -63,8 +65,9 @@ struct stack_recorder *stack_recorder_new(bool with_times, struct account *accou
 		recorder->used = BUFFER_INIT(USED_BYTES_MAX);
 		recorder->account = account;
 		recorder->samples = samples_new();
+		recorder->names = known_names_new();
 	}
-	if (recorder && recorder->samples && !push_store(recorder, store))
+	if (recorder && recorder->samples && recorder->names && !push_store(recorder, store))
 		return recorder;
 	stack_store_free(store, NULL);
 	stack_recorder_free(recorder, NULL);
@@ -93,6 +96,7 @@ void stack_recorder_free(struct stack_recorder *recorder, const struct process_t
 	buffer_done(&recorder->used);
 	samples_free(recorder->samples);
 	samples_free(recorder->cut);
+	known_names_free(recorder->names);
 	free(recorder);
 }
 
@@ -203,8 +207,7 @@ static int resolve_deferred(struct stack_recorder *recorder, const struct sonde_
 
 	origin.generation = err ? 0 : stack.generation;
 	if (!err && stack.runtime)
-		err = runtime_stacks_record(open_store(recorder)->runtimes, stack.runtime, walker,
-					    store_before(recorder) ? store_before(recorder)->runtimes : NULL);
+		err = runtime_stacks_record(open_store(recorder)->runtimes, stack.runtime, walker, recorder->names);
 	if (!err)
 		err = stack_table_add(open_store(recorder)->stacks, &origin, &stack, processes, &made);
 	if (err)
@@ -329,13 +332,13 @@ static int mark_used(struct stack_recorder *recorder, const struct stack_walker 
 static int resolve(struct stack_recorder *recorder, const void *record, const struct process_table *processes,
 		   const struct stack_walker *walker)
 {
-	const struct stack_store *store = open_store(recorder), *before = store_before(recorder);
+	const struct stack_store *store = open_store(recorder);
 
 	switch (*(const uint32_t *)record) {
 	case SONDE_RECORD_STACK:
 		return resolve_stack(recorder, record, processes);
 	case SONDE_RECORD_RUNTIME:
-		return runtime_stacks_record(store->runtimes, record, walker, before ? before->runtimes : NULL);
+		return runtime_stacks_record(store->runtimes, record, walker, recorder->names);
 	case SONDE_RECORD_CODE:
 		runtime_stacks_code(store->runtimes, record);
 		return 0;
@@ -458,6 +461,7 @@ int stack_recorder_close(struct stack_recorder *recorder, const struct process_t
 	recorder->next = NULL;
 	recorder->border_ns = UINT64_MAX;
 	closed->is_read = true;
+	known_names_learn(recorder->names, runtime_stacks_table(closed->store->runtimes), clock_ns());
 	sweep(recorder, processes);
 	return 0;
 }

@@ -16,6 +16,11 @@ struct answers_header {
 	uint32_t nr_refused, nr_missing, nr_packed, nr_cut;
 };
 
+struct written_answer {
+	struct symbol_extent extent;
+	uint32_t nr, pad;
+};
+
 struct written_name {
 	uint64_t start;
 	uint32_t name, system_name, file; /* offsets in the texts */
@@ -24,7 +29,7 @@ struct written_name {
 
 void name_writer_init(struct name_writer *writer)
 {
-	*writer = (struct name_writer){ .counts = BUFFER_INIT(PART_BYTES_MAX),
+	*writer = (struct name_writer){ .answers = BUFFER_INIT(PART_BYTES_MAX),
 					.names = BUFFER_INIT(PART_BYTES_MAX),
 					.texts = BUFFER_INIT(PART_BYTES_MAX) };
 	buffer_append(&writer->texts, "", 1);
@@ -32,7 +37,7 @@ void name_writer_init(struct name_writer *writer)
 
 void name_writer_done(struct name_writer *writer)
 {
-	buffer_done(&writer->counts);
+	buffer_done(&writer->answers);
 	buffer_done(&writer->names);
 	buffer_done(&writer->texts);
 	u64_map_done(&writer->text_of);
@@ -51,9 +56,11 @@ static uint32_t add_text(struct name_writer *writer, const char *text)
 	return at;
 }
 
-void name_writer_add(struct name_writer *writer, const struct symbol_name *names, uint32_t nr)
+void name_writer_add(struct name_writer *writer, const struct symbol_extent *extent, const struct symbol_name *names, uint32_t nr)
 {
-	buffer_append(&writer->counts, &nr, sizeof(nr));
+	const struct written_answer answer = { .extent = *extent, .nr = nr };
+
+	buffer_append(&writer->answers, &answer, sizeof(answer));
 	for (uint32_t i = 0; i < nr; i++) {
 		struct written_name name = {
 			.start = names[i].start,
@@ -71,7 +78,7 @@ void name_writer_add(struct name_writer *writer, const struct symbol_name *names
 int name_writer_end(struct name_writer *writer, struct buffer *to)
 {
 	struct answers_header header = {
-		.nr_addresses = (uint32_t)(writer->counts.size / sizeof(uint32_t)),
+		.nr_addresses = (uint32_t)(writer->answers.size / sizeof(struct written_answer)),
 		.nr_names = (uint32_t)(writer->names.size / sizeof(struct written_name)),
 		.text_bytes = writer->texts.size,
 		.nr_refused = writer->nr_refused,
@@ -80,10 +87,10 @@ int name_writer_end(struct name_writer *writer, struct buffer *to)
 		.nr_cut = writer->nr_cut,
 	};
 
-	if (writer->counts.err || writer->names.err || writer->texts.err)
-		return writer->counts.err ? writer->counts.err : writer->names.err ? writer->names.err : writer->texts.err;
+	if (writer->answers.err || writer->names.err || writer->texts.err)
+		return writer->answers.err ? writer->answers.err : writer->names.err ? writer->names.err : writer->texts.err;
 	buffer_append(to, &header, sizeof(header));
-	buffer_append(to, writer->counts.data, writer->counts.size);
+	buffer_append(to, writer->answers.data, writer->answers.size);
 	buffer_append(to, writer->names.data, writer->names.size);
 	buffer_append(to, writer->texts.data, writer->texts.size);
 	return to->err;
@@ -97,12 +104,12 @@ static struct written_name name_at(const struct name_answers *answers, uint32_t 
 	return name;
 }
 
-static uint32_t count_at(const struct name_answers *answers, uint32_t i)
+static struct written_answer answer_at(const struct name_answers *answers, uint32_t i)
 {
-	uint32_t count;
+	struct written_answer answer;
 
-	memcpy(&count, (const char *)answers->counts + i * sizeof(count), sizeof(count));
-	return count;
+	memcpy(&answer, (const char *)answers->answers + i * sizeof(answer), sizeof(answer));
+	return answer;
 }
 
 int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, struct name_answers *ret_answers)
@@ -113,14 +120,14 @@ int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, str
 	uint64_t nr_names = 0, named_bytes = 0;
 
 	reader_copy(&reader, &header, sizeof(header));
-	answers.counts = reader_sub(&reader, header.nr_addresses * sizeof(uint32_t)).pos;
+	answers.answers = reader_sub(&reader, header.nr_addresses * sizeof(struct written_answer)).pos;
 	answers.names = reader_sub(&reader, header.nr_names * sizeof(struct written_name)).pos;
 	answers.texts = (const char *)reader.pos;
 	if (reader.bad || header.nr_addresses != nr_addresses || reader_left(&reader) != header.text_bytes || !header.text_bytes ||
 	    answers.texts[header.text_bytes - 1] != '\0')
 		return -EBADMSG;
 	for (uint32_t i = 0; i < nr_addresses; i++)
-		nr_names += count_at(&answers, i);
+		nr_names += answer_at(&answers, i).nr;
 	if (nr_names != header.nr_names)
 		return -EBADMSG;
 	for (uint32_t i = 0; i < header.nr_names; i++) {
@@ -141,10 +148,12 @@ int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, str
 	return 0;
 }
 
-uint32_t name_answers_next(struct name_answers *answers, struct symbol_name *names, uint32_t max)
+uint32_t name_answers_next(struct name_answers *answers, struct symbol_extent *ret_extent, struct symbol_name *names, uint32_t max)
 {
-	uint32_t nr = count_at(answers, answers->next++), first = answers->next_name;
+	struct written_answer answer = answer_at(answers, answers->next++);
+	uint32_t nr = answer.nr, first = answers->next_name;
 
+	*ret_extent = answer.extent;
 	answers->next_name += nr;
 	for (uint32_t i = 0; i < nr && i < max; i++) {
 		struct written_name name = name_at(answers, first + i);

@@ -381,6 +381,24 @@ int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const stru
 	return 0;
 }
 
+struct symbol_extent symbolizer_extent(const struct symbolizer *symbolizer, uint32_t object, uint64_t elf_vaddr)
+{
+	struct symbol_extent extent = { .start = elf_vaddr, .end = elf_vaddr + 1 };
+	const struct names *known;
+	void *found;
+
+	if (!cache_find(&symbolizer->objects, object, &found))
+		return extent;
+	known = found;
+	if (known->go || known->lines)
+		return extent;
+	if (known->symbols)
+		symbol_table_extent(known->symbols, elf_vaddr, &extent.start, &extent.end);
+	else
+		extent = (struct symbol_extent){ .end = UINT64_MAX };
+	return extent;
+}
+
 struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbolizer)
 {
 	struct dwarf_lines_counts sum = { 0 };

@@ -64,6 +64,14 @@ uint64_t symbolizer_kernel_call(struct symbolizer *symbolizer, uint64_t kaddr);
 MUST_CHECK int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path,
 				 uint64_t elf_vaddr, struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr);
 
+/* Addresses from `start` to below `end`. */
+struct symbol_extent {
+	uint64_t start, end;
+};
+
+/* The addresses around one that was looked up for which symbolizer_object says the same: it alone where lines are known. */
+struct symbol_extent symbolizer_extent(const struct symbolizer *symbolizer, uint32_t object, uint64_t elf_vaddr);
+
 /* Would a debug file from elsewhere add names, or (with `lines`) lines, that neither the file nor a local debug file has? Looks at their
  * sections only. A Go program never needs one. */
 bool symbolizer_wants_debug(const struct symbolizer *symbolizer, const struct elf_file *elf, const char *path);

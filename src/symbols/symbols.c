@@ -136,21 +136,44 @@ int symbol_table_read_debug(const struct elf_file *elf, const struct elf_file *d
 	return err ? err : make_table(&list, elf, false, ret_table);
 }
 
-int symbol_table_find(const struct symbol_table *table, uint64_t elf_vaddr, struct symbol *ret_symbol)
+/* Goes from the last symbol that starts at or before the address outwards, past those that end before it, to the innermost one that covers
+ * it: its number, or NO_PARENT. *ret_start: no symbol on the way starts or ends between there and the address. */
+static uint32_t innermost(const struct symbol_table *table, uint64_t elf_vaddr, uint64_t *ret_start)
 {
 	uint32_t nr = array_count_at_most(table->starts, table->nr, elf_vaddr), at = nr ? nr - 1 : NO_PARENT;
 
+	*ret_start = nr ? table->starts[at] : 0;
 	for (uint32_t links = 0; at != NO_PARENT && links < SYMBOL_MAX_NESTING; links++, at = table->extents[at].parent) {
-		const struct extent *extent = &table->extents[at];
+		uint64_t end = table->starts[at] + table->extents[at].size_bytes;
 
-		if (elf_vaddr - table->starts[at] >= extent->size_bytes)
-			continue;
-		*ret_symbol = (struct symbol){ .elf_vaddr = table->starts[at],
-					       .size_bytes = extent->size_bytes,
-					       .name = table->strings + extent->name };
-		return 0;
+		if (elf_vaddr < end)
+			return at;
+		if (end > *ret_start)
+			*ret_start = end;
 	}
-	return -ENOENT;
+	return NO_PARENT;
+}
+
+int symbol_table_find(const struct symbol_table *table, uint64_t elf_vaddr, struct symbol *ret_symbol)
+{
+	uint64_t start;
+	uint32_t at = innermost(table, elf_vaddr, &start);
+
+	if (at == NO_PARENT)
+		return -ENOENT;
+	*ret_symbol = (struct symbol){ .elf_vaddr = table->starts[at],
+				       .size_bytes = table->extents[at].size_bytes,
+				       .name = table->strings + table->extents[at].name };
+	return 0;
+}
+
+void symbol_table_extent(const struct symbol_table *table, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	uint32_t nr = array_count_at_most(table->starts, table->nr, elf_vaddr), at = innermost(table, elf_vaddr, ret_start);
+	uint64_t next = nr < table->nr ? table->starts[nr] : UINT64_MAX;
+	uint64_t end = at == NO_PARENT ? UINT64_MAX : table->starts[at] + table->extents[at].size_bytes;
+
+	*ret_end = next < end ? next : end;
 }
 
 uint32_t symbol_table_size(const struct symbol_table *table)

@@ -35,6 +35,8 @@ static inline void symbol_table_freep(struct symbol_table **table)
 /* Finds the innermost symbol that covers elf_vaddr (of those, the last to start). Among aliases always the same one: not an untyped label;
  * global before weak before local; then the shorter, then the lesser name. 0; -ENOENT: no symbol covers it (a gap is a gap). */
 MUST_CHECK int symbol_table_find(const struct symbol_table *table, uint64_t elf_vaddr, struct symbol *ret_symbol);
+/* The addresses around elf_vaddr, from *ret_start to below *ret_end, for which symbol_table_find finds the same. */
+void symbol_table_extent(const struct symbol_table *table, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end);
 uint32_t symbol_table_size(const struct symbol_table *table);
 /* Not from a .symtab: a debug file would have more. */
 bool symbol_table_is_dynamic(const struct symbol_table *table);

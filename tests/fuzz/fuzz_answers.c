@@ -122,7 +122,8 @@ static void use_names(const uint8_t *data, size_t size)
 		return;
 	for (uint32_t i = 0; i < nr_addresses; i++) {
 		struct symbol_name names[NAME_ANSWERS_MAX];
-		uint32_t nr = name_answers_next(&answers, names, NAME_ANSWERS_MAX);
+		struct symbol_extent extent;
+		uint32_t nr = name_answers_next(&answers, &extent, names, NAME_ANSWERS_MAX);
 
 		check_that(nr <= NAME_ANSWERS_MAX);
 		for (uint32_t j = 0; j < nr; j++)

@@ -51,10 +51,12 @@ static int dump_names(const struct elf_file *elf, const char *path, struct buffe
 	name_writer_init(&writer);
 	for (; !err && next_address(&address); nr_addresses++) {
 		struct symbol_name names[NAME_ANSWERS_MAX];
+		struct symbol_extent extent;
 		uint32_t nr = 0;
+		int miss = symbolizer_object(symbolizer, 0, elf, path, address, names, NAME_ANSWERS_MAX, &nr);
 
-		name_writer_add(&writer, names,
-				symbolizer_object(symbolizer, 0, elf, path, address, names, NAME_ANSWERS_MAX, &nr) ? 0 : nr);
+		extent = symbolizer_extent(symbolizer, 0, address);
+		name_writer_add(&writer, &extent, names, miss ? 0 : nr);
 	}
 	if (!err)
 		err = name_writer_end(&writer, to);

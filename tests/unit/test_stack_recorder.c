@@ -479,6 +479,39 @@ static void test_names_come_in_a_later_window(void **state)
 	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "b c");
 }
 
+static void end_window(void)
+{
+	struct closed_window window;
+
+	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
+	assert_int_equal(stack_recorder_cut(recorder, 0), 0);
+	assert_int_equal(stack_recorder_close(recorder, processes, &window), 0);
+	stack_recorder_done(recorder, window.store, processes);
+	samples_free(window.samples);
+}
+
+/* A process is read once for all windows, also for those that come after one without its frames. What could not be read is asked for. */
+static void test_names_outlive_windows(void **state)
+{
+	const uint64_t native[] = { 0x1000 };
+	const struct sonde_runtime_frame known[] = { FRAME('b'), ENTRY(0) }, unknown[] = { FRAME('c'), ENTRY(0) };
+
+	hidden = 'c';
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, known);
+	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 2, unknown);
+	end_window();
+	end_window();
+	hidden = 'b';
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, known);
+	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 2, unknown);
+	finish();
+	hidden = 0;
+	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "b");
+	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "c");
+}
+
 /* An earlier copy names its own code, and no other code at the same address. */
 static void test_names_by_copies(void **state)
 {
@@ -774,7 +807,7 @@ int main(void)
 		test(test_names_come_later),
 		test(test_functions_inlined_deeply),
 		test(test_names_come_in_a_later_window),
-		test(test_names_by_copies),
+		test(test_names_outlive_windows), test(test_names_by_copies),
 		test(test_runs_without_place),
 		test(test_lost_runtime_stacks_are_counted),
 		test(test_hash_of_two_processes),

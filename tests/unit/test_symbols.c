@@ -259,6 +259,8 @@ static uint32_t prng(uint32_t *state)
 	return *state;
 }
 
+#define LAST_VADDR (0x1000 + 360)
+
 struct range {
 	uint32_t start, size, bind;
 	char name[16];
@@ -278,6 +280,17 @@ static bool is_better(const struct range *a, const struct range *b)
 	return strcmp(a->name, b->name) < 0;
 }
 
+/* Every address of the extent has the same symbol, which is why names can be kept for all of it. */
+static void assert_extent(const struct symbol_table *table, uint32_t vaddr, const struct range *const *of)
+{
+	uint64_t start, end;
+
+	symbol_table_extent(table, vaddr, &start, &end);
+	assert_in_range(vaddr, start, end - 1);
+	for (uint64_t at = start < 0x0ff8 ? 0x0ff8 : start; at < end && at < LAST_VADDR; at++)
+		assert_ptr_equal(of[at - 0x0ff8], of[vaddr - 0x0ff8]);
+}
+
 /* Compares with a plain scan of all symbols. */
 static void random_ranges_agree_with_a_scan(void **state)
 {
@@ -285,6 +298,7 @@ static void random_ranges_agree_with_a_scan(void **state)
 		CLEANUP(symbol_table_freep) struct symbol_table *table = NULL;
 		uint32_t random = seed, nr = 1 + prng(&random) % 40;
 		CLEANUP(image_done) struct image image;
+		const struct range *of[LAST_VADDR - 0x0ff8];
 		struct range ranges[40];
 
 		image_init(&image);
@@ -298,7 +312,7 @@ static void random_ranges_agree_with_a_scan(void **state)
 			add_to(&image, &image.symtab, range->name, (int)range->bind, STT_FUNC, SECTION_TEXT, range->start, range->size);
 		}
 		assert_int_equal(read_image(&image, &table), 0);
-		for (uint32_t vaddr = 0x0ff8; vaddr < 0x1000 + 360; vaddr++) {
+		for (uint32_t vaddr = 0x0ff8; vaddr < LAST_VADDR; vaddr++) {
 			const struct range *want = NULL;
 
 			for (uint32_t i = 0; i < nr; i++) {
@@ -307,7 +321,10 @@ static void random_ranges_agree_with_a_scan(void **state)
 					want = &ranges[i];
 			}
 			assert_symbol(table, vaddr, want ? want->name : NULL);
+			of[vaddr - 0x0ff8] = want;
 		}
+		for (uint32_t vaddr = 0x0ff8; vaddr < LAST_VADDR; vaddr++)
+			assert_extent(table, vaddr, of);
 	}
 }
 

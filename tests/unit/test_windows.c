@@ -257,9 +257,10 @@ static void add_name(struct name_cache *cache, uint64_t address)
 		{ .name = "outer", .system_name = "", .file = "" }
 	};
 	const struct name_cache_key key = key_of(address);
+	const struct symbol_extent alone = { 0 };
 
 	snprintf(text, sizeof(text), "function_%llu", (unsigned long long)address);
-	name_cache_add(cache, &key, names, 2);
+	name_cache_add(cache, &key, &alone, names, 2);
 }
 
 /* Names in use stay, others are dropped, and all together have a limit. */
@@ -268,6 +269,7 @@ static void names_are_kept_up_to_a_limit(void **state)
 	struct name_cache *cache = name_cache_new(CACHE_BYTES);
 	const struct name_cache_key wanted = key_of(1), other = { .file = 4, .address = 1 },
 				    fetched = { .file = 3, .fetched = 1, .address = 1 }, old = key_of(2);
+	const struct symbol_extent everything = { .end = UINT64_MAX };
 	struct symbol_name names[4];
 	uint32_t nr;
 
@@ -287,9 +289,38 @@ static void names_are_kept_up_to_a_limit(void **state)
 	assert_false(name_cache_find(cache, &old, names, 4, &nr));
 	assert_false(name_cache_find(cache, &other, names, 4, &nr));
 	assert_false(name_cache_find(cache, &fetched, names, 4, &nr));
-	name_cache_add(cache, &other, NULL, 0); /* that there is no name is remembered as well */
+	name_cache_add(cache, &other, &everything, NULL, 0); /* that there is no name is remembered as well */
 	assert_true(name_cache_find(cache, &other, names, 4, &nr));
 	assert_int_equal(nr, 0);
+	name_cache_free(cache);
+}
+
+/* An address between two that are known has the name of neither, unless the file said so. */
+static void names_are_those_of_their_extents(void **state)
+{
+	struct name_cache *cache = name_cache_new(CACHE_BYTES);
+	const struct symbol_extent extents[] = { { 100, 200 }, { 150, 400 }, { 50, 120 }, { 500, 501 } };
+	const uint64_t addresses[] = { 150, 300, 60, 600 }; /* of the last one not */
+	static const char *const expected[1000] = { [50] = "2",	 [99] = "2",  [100] = "0", [199] = "0",
+						    [200] = "1", [399] = "1", [600] = "3" };
+	struct symbol_name names[4];
+	uint32_t nr;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		const char text[] = { (char)('0' + i), '\0' };
+		const struct symbol_name name = { .name = text, .system_name = "", .file = "" };
+		const struct name_cache_key key = key_of(addresses[i]);
+
+		name_cache_add(cache, &key, &extents[i], &name, 1);
+	}
+	for (uint64_t address = 0; address < 1000; address++) {
+		const struct name_cache_key key = key_of(address);
+		bool is_found = name_cache_find(cache, &key, names, 4, &nr);
+
+		assert_int_equal(is_found, (address >= 50 && address < 400) || address == 600);
+		if (expected[address])
+			assert_string_equal(names[0].name, expected[address]);
+	}
 	name_cache_free(cache);
 }
 
@@ -308,6 +339,7 @@ int main(void)
 		test(stores_that_are_read_stay),
 		cmocka_unit_test(counts_are_differences),
 		cmocka_unit_test(names_are_kept_up_to_a_limit),
+		test(names_are_those_of_their_extents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
