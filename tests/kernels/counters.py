@@ -146,8 +146,13 @@ def whole_machine():
 
 @test
 def intervals():
+	"""An interval in which the emulator gave the program no time says that nothing was counted; the others have their counts."""
 	reports = [json.loads(line) for line in guest().step("intervals", 0).out.splitlines()]
-	check(len(reports) >= 4 and all(report["instructions"] > 0 for report in reports), str(reports)[:400])
+	counted = [report["instructions"] for report in reports if "instructions" in report]
+	idle = [report["events"][0] for report in reports if "instructions" not in report]
+	check(len(reports) >= 4 and len(counted) >= 2 and min(counted) > 0, str(reports)[:400])
+	check(all(event["error"] and not event["running_ns"] for event in idle), str(idle)[:400])
+	return "%d intervals, %d idle" % (len(reports), len(idle))
 
 
 @test
