@@ -210,11 +210,18 @@ static void keep_cpu(struct agent *agent, double percent)
 			   percent, rate->now, before_hz);
 }
 
+static bool has_bounds(const struct agent *agent)
+{
+	return agent->rate.limit > 0 || agent->memory.limit > 0;
+}
+
 static void keep_cost(struct agent *agent)
 {
+	if (!has_bounds(agent))
+		return;
 	keep_cpu(agent, look_at_cost(agent));
 	keep_memory(agent);
-	agent_windows_set_cost(&main_recorder(agent)->windows, &agent->cost, agent->rate.now);
+	agent_windows_set_freq(&main_recorder(agent)->windows, agent->rate.now);
 }
 
 static void end_main_window(void *arg, const struct sonde_window *window)
@@ -234,7 +241,8 @@ static void note_start(void *arg)
 
 	agent->has_begun = true;
 	flight_sampling(agent->flight);
-	look_at_cost(agent); /* the start's own does not count */
+	if (has_bounds(agent))
+		look_at_cost(agent); /* the start's own does not count */
 	agent->proved = agent->setup;
 	if (!gap_ns)
 		return;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/process_stat.h"
 #include "base/small_file.h"
@@ -25,6 +26,7 @@
 #define MAX_PROGRAMS  512
 #define CHILDREN_BYTES 4096
 #define STATUS_BYTES   4096
+#define RECENT_NS      NS_PER_S
 
 /* --- processes ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -117,6 +119,8 @@ struct agent_cost_reader {
 	pthread_mutex_t lock;  /* for all below */
 	struct programs known; /* as they were read last */
 	uint64_t bpf_ns;       /* of all so far */
+	struct agent_cost last;
+	uint64_t last_ns;      /* when it was read; 0: never */
 };
 
 static const struct program *find(const struct programs *programs, uint64_t id)
@@ -195,6 +199,18 @@ static void read_fds(struct agent_cost_reader *reader, struct agent_cost *cost)
 	*cost = (struct agent_cost){ .bpf_ns = reader->bpf_ns, .map_bytes = maps.bytes, .memory_bytes = maps.bytes };
 }
 
+/* With the lock. */
+static void read_all(struct agent_cost_reader *reader)
+{
+	struct processes processes = { .ids = { (uint64_t)getpid() }, .nr = 1 };
+
+	read_fds(reader, &reader->last);
+	add_descendants(&processes);
+	for (uint32_t i = 0; i < processes.nr; i++)
+		add_process((uint32_t)processes.ids[i], !i, &reader->last);
+	reader->last_ns = clock_ns();
+}
+
 int agent_cost_count_bpf(struct diag *diag, int *ret_fd)
 {
 	union bpf_attr attributes = { .enable_stats.type = BPF_STATS_RUN_TIME };
@@ -258,12 +274,17 @@ uint32_t agent_cost_programs(struct agent_cost_reader *reader, struct agent_prog
 
 void agent_cost_read(struct agent_cost_reader *reader, struct agent_cost *ret_cost)
 {
-	struct processes processes = { .ids = { (uint64_t)getpid() }, .nr = 1 };
-
 	pthread_mutex_lock(&reader->lock);
-	read_fds(reader, ret_cost);
+	read_all(reader);
+	*ret_cost = reader->last;
 	pthread_mutex_unlock(&reader->lock);
-	add_descendants(&processes);
-	for (uint32_t i = 0; i < processes.nr; i++)
-		add_process((uint32_t)processes.ids[i], !i, ret_cost);
+}
+
+void agent_cost_recent(struct agent_cost_reader *reader, struct agent_cost *ret_cost)
+{
+	pthread_mutex_lock(&reader->lock);
+	if (!reader->last_ns || clock_ns() - reader->last_ns > RECENT_NS)
+		read_all(reader);
+	*ret_cost = reader->last;
+	pthread_mutex_unlock(&reader->lock);
 }

@@ -24,8 +24,10 @@ struct agent_program { /* all that have this name: of several sessions, or trigg
 struct agent_cost_reader;
 MUST_CHECK int agent_cost_reader_new(struct agent_cost_reader **ret_reader);
 void agent_cost_reader_free(struct agent_cost_reader *reader); /* takes NULL */
-/* Call it before programs are unloaded, too: what they took since the last call is not known afterwards. */
+/* Call it before programs are unloaded, too: what they took since the last call is not known afterwards. Takes some milliseconds. */
 void agent_cost_read(struct agent_cost_reader *reader, struct agent_cost *ret_cost);
+/* The last one, if it is at most a second old. */
+void agent_cost_recent(struct agent_cost_reader *reader, struct agent_cost *ret_cost);
 /* Returns their number. */
 uint32_t agent_cost_programs(struct agent_cost_reader *reader, struct agent_program *programs, uint32_t max_programs);
 /* Has the kernel count the run time of BPF programs while *ret_fd is open, which costs about 20 ns for each run. 0 or a negative errno. */

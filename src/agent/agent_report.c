@@ -73,6 +73,7 @@ void agent_report_make(const struct agent_sources *sources, struct store_report 
 	for (uint32_t i = 0; i < sources->nr_others; i++)
 		agent_windows_numbers(sources->others[i], &ret_report->others[i]);
 	flight_numbers(sources->flight, &ret_report->flight);
+	agent_cost_recent(sources->costs, &ret_report->cost);
 	ret_report->nr_programs = agent_cost_programs(sources->costs, ret_report->programs, AGENT_MAX_PROGRAMS);
 	refresh_store(sources, ret_report->windows.last_number, store);
 	ret_report->store = *store;

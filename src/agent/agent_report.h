@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent_report: all that an agent can say of itself at a moment: what its pages and its status are made from. */
 #pragma once
+#include "agent/agent_cost.h"
 #include "agent/agent_counters.h"
 #include "agent/agent_windows.h"
 #include "agent/delivery.h"
@@ -46,6 +47,7 @@ struct agent_report {
 	struct flight_numbers flight;
 	struct destination_report destinations[AGENT_MAX_DESTINATIONS];
 	uint64_t cpu_ns, rss_bytes; /* of this process */
+	struct agent_cost cost;     /* of all */
 	struct agent_program programs[AGENT_MAX_PROGRAMS];
 	uint32_t nr_programs;
 	bool is_healthy;

@@ -119,10 +119,9 @@ void agent_windows_failed(struct agent_windows *windows)
 	pthread_mutex_unlock(&windows->lock);
 }
 
-void agent_windows_set_cost(struct agent_windows *windows, const struct agent_cost *cost, uint64_t freq_hz)
+void agent_windows_set_freq(struct agent_windows *windows, uint64_t freq_hz)
 {
 	pthread_mutex_lock(&windows->lock);
-	windows->numbers.cost = *cost;
 	windows->numbers.freq_hz = freq_hz;
 	pthread_mutex_unlock(&windows->lock);
 }

@@ -8,7 +8,6 @@
 
 #include <sonde/sonde.h>
 
-#include "agent/agent_cost.h"
 #include "store/store.h"
 
 #define AGENT_MAX_COUNTS 64
@@ -20,7 +19,6 @@ struct window_numbers {
 	uint64_t nr_evicted;           /* rows of the store, also of earlier agents */
 	uint64_t nr_unsent;            /* of these, that a destination had not received: once for each destination */
 	uint64_t freq_hz;              /* at which the sessions sample now */
-	struct agent_cost cost;        /* at the end of the last window */
 	uint64_t gap_ns;               /* between two sessions: nothing was sampled */
 	uint64_t last_ns;              /* when the last window came, or the agent began: clock_ns() */
 	uint32_t last_number;          /* 0: none came yet */
@@ -52,8 +50,8 @@ int agent_windows_take(struct agent_windows *windows, const struct sonde_window 
 void agent_windows_end(struct agent_windows *windows, const struct sonde_window *window);
 /* A session failed before it had a window. */
 void agent_windows_failed(struct agent_windows *windows);
-/* What is known at the end of a window beside it. */
-void agent_windows_set_cost(struct agent_windows *windows, const struct agent_cost *cost, uint64_t freq_hz);
+/* The rate from now on. */
+void agent_windows_set_freq(struct agent_windows *windows, uint64_t freq_hz);
 /* Between the end of a session and the start of the next. */
 void agent_windows_gap(struct agent_windows *windows, uint64_t gap_ns);
 /* Any thread. */

@@ -237,15 +237,15 @@ void metrics_page_write(const struct agent_report *report, struct buffer *buffer
 		write_destinations(buffer, report);
 	metrics_number(buffer, "sonde_sampling_hertz", "gauge", "Rate of sampling, which --max-cpu lowers.",
 		       agent_report_freq_hz(report));
-	write_time(buffer, "sonde_cpu_seconds_total", "counter", "CPU time of the agent's processes, up to the end of the last window.",
-		   report->windows.cost.cpu_ns);
-	write_time(buffer, "sonde_bpf_seconds_total", "counter", "Run time of its BPF programs likewise, which is counted with --max-cpu.",
-		   report->windows.cost.bpf_ns);
-	metrics_number(buffer, "sonde_resident_memory_bytes", "gauge", "Resident memory of the agent's processes then.",
-		       report->windows.cost.rss_bytes);
-	metrics_number(buffer, "sonde_bpf_map_bytes", "gauge", "Kernel memory of its BPF maps then.", report->windows.cost.map_bytes);
+	write_time(buffer, "sonde_cpu_seconds_total", "counter", "CPU time of the agent's processes.",
+		   report->cost.cpu_ns);
+	write_time(buffer, "sonde_bpf_seconds_total", "counter", "Run time of its BPF programs, which is counted with --max-cpu.",
+		   report->cost.bpf_ns);
+	metrics_number(buffer, "sonde_resident_memory_bytes", "gauge", "Resident memory of the agent's processes.",
+		       report->cost.rss_bytes);
+	metrics_number(buffer, "sonde_bpf_map_bytes", "gauge", "Kernel memory of its BPF maps.", report->cost.map_bytes);
 	metrics_number(buffer, "sonde_memory_bytes", "gauge", "What --max-memory bounds: of this process, its workers' own, and BPF maps.",
-		       report->windows.cost.memory_bytes);
+		       report->cost.memory_bytes);
 	write_programs(buffer, report);
 	agent_counters_metrics(report->sources->counters, buffer);
 	write_time(buffer, "sonde_process_cpu_seconds_total", "counter", "CPU time of this process, without its workers.", report->cpu_ns);

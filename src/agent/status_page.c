@@ -136,7 +136,7 @@ void status_page_text(const struct agent_report *report, struct buffer *buffer)
 	agent_counters_text(sources->counters, buffer);
 	buffer_printf(buffer, "own cost: %.2f s of CPU time, %.1f MiB of memory; with workers and %.1f MiB of BPF maps %.1f MiB\n",
 		      (double)report->cpu_ns / (double)NS_PER_S, (double)report->rss_bytes / MIB,
-		      (double)report->windows.cost.map_bytes / MIB, (double)report->windows.cost.memory_bytes / MIB);
+		      (double)report->cost.map_bytes / MIB, (double)report->cost.memory_bytes / MIB);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------------------------- */
@@ -155,8 +155,8 @@ static void add_agent(struct json *json, const struct agent_report *report)
 	json_key_text(json, "health", report->health);
 	json_key_u64(json, "cpu_ns", report->cpu_ns);
 	json_key_u64(json, "rss_bytes", report->rss_bytes);
-	json_key_u64(json, "map_bytes", report->windows.cost.map_bytes);
-	json_key_u64(json, "memory_bytes", report->windows.cost.memory_bytes);
+	json_key_u64(json, "map_bytes", report->cost.map_bytes);
+	json_key_u64(json, "memory_bytes", report->cost.memory_bytes);
 }
 
 static void add_programs(struct json *json, const struct agent_report *report)

@@ -2,8 +2,11 @@
 #include "base/cpus.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/hash.h"
 #include "base/number.h"
 #include "base/small_file.h"
 
@@ -66,6 +69,38 @@ int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus)
 		return diag_errno(diag, -err, "cannot read %s: %s", path, strerror(-err));
 	err = cpus_parse(text, ret_cpus);
 	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "%s makes no sense: '%.60s'", path, text) : err;
+}
+
+void cpus_watch_done(struct cpus_watch *watch)
+{
+	if (watch->hash)
+		closep(&watch->fd);
+	watch->hash = 0;
+}
+
+int cpus_watch_look(struct cpus_watch *watch, struct cpus *ret_cpus)
+{
+	char text[4096];
+	uint64_t hash;
+	ssize_t size;
+	int err;
+
+	if (!watch->hash) {
+		watch->fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+		if (watch->fd < 0)
+			return -errno;
+		watch->hash = 1;
+	}
+	size = pread(watch->fd, text, sizeof(text) - 1, 0);
+	if (size < 0)
+		return -errno;
+	hash = hash_bytes(text, (size_t)size, 0) | 2;
+	if (hash == watch->hash)
+		return 0;
+	text[size] = '\0';
+	err = cpus_parse(text, ret_cpus);
+	watch->hash = err ? watch->hash : hash;
+	return err ? err : 1;
 }
 
 int cpus_nr_possible(struct diag *diag, uint32_t *ret_nr)

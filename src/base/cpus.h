@@ -19,5 +19,14 @@ void cpus_done(struct cpus *cpus);
 MUST_CHECK int cpus_nr_possible(struct diag *diag, uint32_t *ret_nr);
 /* `which` is "online" or "possible". 0; -EBADMSG: the list is malformed. */
 MUST_CHECK int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus);
+/* The list of online CPUs, looked at often. Starts as zeros. */
+struct cpus_watch {
+	int fd;
+	uint64_t hash; /* of the list; 0: not read yet */
+};
+
+void cpus_watch_done(struct cpus_watch *watch);
+/* 1: the list is another one than at the last call, or this is the first one; 0: the same; or a negative errno. */
+MUST_CHECK int cpus_watch_look(struct cpus_watch *watch, struct cpus *ret_cpus);
 bool cpus_has(const struct cpus *cpus, uint32_t cpu);
 MUST_CHECK int cpus_parse(const char *text, struct cpus *ret_cpus);

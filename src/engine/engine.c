@@ -103,6 +103,7 @@ void engine_done(struct engine *engine)
 	parser_free(engine->parser);
 	proxy_free(engine->proxy);
 	sampler_free(engine->sampler);
+	cpus_watch_done(&engine->cpus);
 	*engine = (struct engine){ 0 };
 }
 
@@ -142,9 +143,11 @@ void engine_follow_cpus(struct engine *engine)
 	struct diag diag = { 0 };
 	int err, nr_new;
 
-	if (now - engine->looked_ns < ENGINE_STEP_NS || engine->has_failed_cpus || cpus_read("online", NULL, &online))
+	if (now - engine->looked_ns < ENGINE_STEP_NS || engine->has_failed_cpus)
 		return;
 	engine->looked_ns = now;
+	if (cpus_watch_look(&engine->cpus, &online) <= 0)
+		return;
 	nr_new = tracker_follow_cpus(engine->tracker, &online, &diag);
 	err = nr_new < 0 ? nr_new : sampler_follow_cpus(engine->sampler, &online, &diag);
 	if (nr_new > 0)

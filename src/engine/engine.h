@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/cpus.h"
 #include "base/diag.h"
 #include "collect/sampler.h"
 #include "engine/auditor.h"
@@ -47,6 +48,7 @@ struct engine {
 	struct identities *identities; /* likewise */
 	struct stack_recorder *recorder;
 	bool renews_payloads;
+	struct cpus_watch cpus;
 	uint64_t looked_ns;         /* at the list of CPUs */
 	bool has_failed_cpus;       /* new CPUs are no longer followed */
 };

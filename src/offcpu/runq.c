@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "base/sized.h"
 #include "collect/runq_programs.h"
 #include "engine/measurement.h"
@@ -30,6 +31,7 @@ struct runq {
 	struct buffer waits;         /* with stacks: struct sonde_runqslower_record each, of the open window */
 	uint64_t nr_unsaid;          /* waits that found no room there */
 	uint64_t unix_offset_ns;
+	struct cpus_watch cpus;
 	uint64_t looked_ns;          /* when the list of CPUs was last read */
 };
 
@@ -111,6 +113,7 @@ static void done(struct measurement *measurement)
 	runq_programs_free(runq->programs);
 	runq_report_free(runq->report);
 	profile_free(runq->profile);
+	cpus_watch_done(&runq->cpus);
 	buffer_done(&runq->lines);
 	buffer_done(&runq->waits);
 }
@@ -197,9 +200,11 @@ static int follow_online(struct runq *runq, uint64_t now_ns, struct diag *diag)
 {
 	CLEANUP(cpus_done) struct cpus online = { 0 };
 
-	if (now_ns - runq->looked_ns < ENGINE_STEP_NS || cpus_read("online", NULL, &online))
+	if (now_ns - runq->looked_ns < ENGINE_STEP_NS)
 		return 0;
 	runq->looked_ns = now_ns;
+	if (cpus_watch_look(&runq->cpus, &online) <= 0)
+		return 0;
 	return runq_programs_follow_cpus(runq->programs, &online, diag);
 }
 

@@ -43,6 +43,7 @@ struct placed {
 struct kept_process {
 	uint32_t tgid, generation;
 	uint32_t nr_retries;
+	uint32_t waiting; /* bits: those that are PLACING_WAITS */
 	struct placed placed[SONDE_RUNTIME_COUNT];
 };
 
@@ -245,6 +246,7 @@ static void unset(struct runtime_loader *loader, struct kept_process *process, u
 	if (process->placed[kind].placing == PLACING_DONE && loader->sampler)
 		sampler_unset_runtime(loader->sampler, kind, process->tgid);
 	process->placed[kind].placing = PLACING_NONE;
+	process->waiting &= ~(1u << kind);
 }
 
 static void leave(struct runtime_loader *loader, uint32_t tgid)
@@ -364,6 +366,8 @@ static void place(struct runtime_loader *loader, struct kept_process *process, s
 	}
 	/* the C library is mapped after the program */
 	placed->placing = !err ? PLACING_DONE : err == -EAGAIN || !libc->is_known ? PLACING_WAITS : PLACING_FAILED;
+	process->waiting &= ~(1u << kept->image.runtime);
+	process->waiting |= (uint32_t)(placed->placing == PLACING_WAITS) << kept->image.runtime;
 	if (placed->placing == PLACING_DONE && !placed->is_counted)
 		note_placed(loader, placed, &kept->image);
 	if (placed->placing == PLACING_FAILED && !kept->is_refused)
@@ -559,21 +563,12 @@ uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid
 	return SONDE_RUNTIME_NONE;
 }
 
-static bool is_waiting(const struct kept_process *process)
-{
-	for (uint32_t kind = 0; kind < SONDE_RUNTIME_COUNT; kind++) {
-		if (process->placed[kind].placing == PLACING_WAITS)
-			return true;
-	}
-	return false;
-}
-
 void runtime_loader_retry(struct runtime_loader *loader)
 {
 	for (uint32_t i = 0; i < loader->nr_kept; i++) {
 		struct kept_process *process = loader->kept[i];
 
-		if (is_waiting(process) && process->nr_retries++ < MAX_RETRIES)
+		if (process->waiting && process->nr_retries++ < MAX_RETRIES)
 			process_table_renew(loader->processes, process->tgid);
 	}
 }
@@ -589,7 +584,7 @@ bool runtime_loader_load(struct runtime_loader *loader)
 	sampler_load_runtime(loader->sampler, kind);
 	loader->wanted &= ~(1u << kind);
 	for (uint32_t i = 0; i < loader->nr_kept; i++) {
-		if (is_waiting(loader->kept[i]))
+		if (loader->kept[i]->waiting)
 			process_table_renew(loader->processes, loader->kept[i]->tgid);
 	}
 	return true;
