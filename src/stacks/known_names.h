@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "stacks/frame_table.h"
 
-#define KNOWN_NAMES_NS (300 * NS_PER_S)
+#define KNOWN_NAMES_NS (60 * NS_PER_S)
 
 struct known_names;
 struct known_names *known_names_new(void); /* NULL: no memory */
