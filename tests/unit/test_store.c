@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -215,6 +216,59 @@ static void a_corrupt_store_is_moved_aside(void **state)
 	free(aside);
 }
 
+/* Adds rows until it is killed. Tells each that was stored. */
+static void write_rows(struct place *place, uint64_t second, int told_fd)
+{
+	struct store *store = open_store(place, STORE_OWN);
+
+	for (;; second++) {
+		add(store, second);
+		if (write(told_fd, &second, sizeof(second)) != sizeof(second))
+			_exit(1);
+	}
+}
+
+/* The last second that a writer told before it was killed, that time after it had told so many; `before`: it told none. */
+static uint64_t kill_writer(struct place *place, uint64_t before, uint32_t nr_told, useconds_t after_us)
+{
+	uint64_t second, last = before;
+	int told[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe(told), 0);
+	pid = fork();
+	if (!pid)
+		write_rows(place, before + 1, told[1]);
+	close(told[1]);
+	for (uint32_t i = 0; i < nr_told; i++, last = second)
+		assert_int_equal(read(told[0], &second, sizeof(second)), sizeof(second));
+	usleep(after_us);
+	kill(pid, SIGKILL);
+	while (read(told[0], &second, sizeof(second)) == sizeof(second))
+		last = second;
+	close(told[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	return last;
+}
+
+/* The owner checks the database when it opens it, and no row that was told is lost. 50 times, at moments from the open to many rows later. */
+static void a_writer_is_killed_at_any_moment(void **state)
+{
+	uint64_t told = 0, total_bytes, nr;
+
+	for (uint32_t turn = 0; turn < 50; turn++) {
+		struct store *store;
+
+		told = kill_writer(*state, told, turn % 5, turn * 1237 % 29 * 1000);
+		store = open_store(*state, STORE_OWN);
+		assert_int_equal(store_size(store, NULL, &nr, &total_bytes), 0);
+		assert_in_range(nr, told, told + 1);
+		told = nr; /* the last one may not have been told */
+		store_close(store);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +278,7 @@ int main(void)
 		cmocka_unit_test(in_memory),
 		cmocka_unit_test_setup_teardown(a_second_owner_is_refused_by_name, make, drop),
 		cmocka_unit_test_setup_teardown(a_corrupt_store_is_moved_aside, make, drop),
+		cmocka_unit_test_setup_teardown(a_writer_is_killed_at_any_moment, make, drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
