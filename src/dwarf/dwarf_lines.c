@@ -288,7 +288,8 @@ static int find_unit(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf
 	return 0;
 }
 
-static void find_row(const struct dwarf_unit *unit, uint64_t elf_vaddr, const char **file, uint32_t *line)
+/* The number of rows that start at or before the address; the last of them is the address's. */
+static uint32_t nr_rows_before(const struct dwarf_unit *unit, uint64_t elf_vaddr)
 {
 	uint32_t low = 0, high = unit->nr_rows;
 
@@ -300,12 +301,19 @@ static void find_row(const struct dwarf_unit *unit, uint64_t elf_vaddr, const ch
 		else
 			high = middle;
 	}
+	return low;
+}
+
+static void find_row(const struct dwarf_unit *unit, uint64_t elf_vaddr, const char **file, uint32_t *line)
+{
+	uint32_t nr = nr_rows_before(unit, elf_vaddr);
+
 	*file = "";
 	*line = 0;
-	if (low == 0 || unit->rows[low - 1].file == DWARF_NONE)
+	if (!nr || unit->rows[nr - 1].file == DWARF_NONE)
 		return;
-	*file = unit->files[unit->rows[low - 1].file];
-	*line = unit->rows[low - 1].line;
+	*file = unit->files[unit->rows[nr - 1].file];
+	*line = unit->rows[nr - 1].line;
 }
 
 int dwarf_lines_find(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf_frame *frames, uint32_t max, uint32_t *ret_nr)
@@ -336,6 +344,31 @@ int dwarf_lines_find(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf
 		frames[i].start_vaddr = facts ? facts->start_vaddr : 0;
 	*ret_nr = nr;
 	return 0;
+}
+
+static void narrow_to_row(const struct dwarf_unit *unit, uint64_t elf_vaddr, uint64_t *start, uint64_t *end)
+{
+	uint32_t nr = nr_rows_before(unit, elf_vaddr);
+
+	if (nr && unit->rows[nr - 1].vaddr > *start)
+		*start = unit->rows[nr - 1].vaddr;
+	if (nr < unit->nr_rows && unit->rows[nr].vaddr < *end)
+		*end = unit->rows[nr].vaddr;
+}
+
+void dwarf_lines_narrow(const struct dwarf_lines *lines, uint64_t elf_vaddr, uint64_t *start, uint64_t *end)
+{
+	uint32_t number = dwarf_spans_find(&lines->code, elf_vaddr);
+	const struct dwarf_unit *unit = number == DWARF_NONE ? NULL : &lines->units[number];
+
+	dwarf_spans_narrow(&lines->code, elf_vaddr, start, end);
+	if (unit && unit->is_read) {
+		narrow_to_row(unit, elf_vaddr, start, end);
+		dwarf_spans_narrow(&unit->code, elf_vaddr, start, end);
+	} else if (unit) { /* its lines were forgotten, or cannot be read */
+		*start = elf_vaddr;
+		*end = elf_vaddr + 1;
+	}
 }
 
 struct dwarf_lines_counts dwarf_lines_counts(const struct dwarf_lines *lines)

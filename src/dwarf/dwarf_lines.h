@@ -51,4 +51,6 @@ static inline void dwarf_lines_freep(struct dwarf_lines **lines)
 /* Returns the functions inlined at the address, innermost first, then the function that the code belongs to. Of more than `max` (at least
  * 1), leaves out the outermost inlined ones. Texts are borrowed until dwarf_lines_free. 0; -ENOENT: not known; -ENOMEM. */
 MUST_CHECK int dwarf_lines_find(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf_frame *frames, uint32_t max, uint32_t *ret_nr);
+/* Narrows a range around an address that was looked up, from *start to below *end, to where dwarf_lines_find returns the same. */
+void dwarf_lines_narrow(const struct dwarf_lines *lines, uint64_t elf_vaddr, uint64_t *start, uint64_t *end);
 struct dwarf_lines_counts dwarf_lines_counts(const struct dwarf_lines *lines);

@@ -58,9 +58,10 @@ int dwarf_spans_seal(struct dwarf_spans *spans)
 	return 0;
 }
 
-uint32_t dwarf_spans_find(const struct dwarf_spans *spans, uint64_t elf_vaddr)
+/* The number of spans that start at or before the address. */
+static uint32_t nr_before(const struct dwarf_spans *spans, uint64_t elf_vaddr)
 {
-	uint32_t low = 0, high = spans->nr, at;
+	uint32_t low = 0, high = spans->nr;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -70,13 +71,46 @@ uint32_t dwarf_spans_find(const struct dwarf_spans *spans, uint64_t elf_vaddr)
 		else
 			high = middle;
 	}
-	at = low ? low - 1 : DWARF_NONE;
+	return low;
+}
+
+uint32_t dwarf_spans_find(const struct dwarf_spans *spans, uint64_t elf_vaddr)
+{
+	uint32_t nr = nr_before(spans, elf_vaddr), at = nr ? nr - 1 : DWARF_NONE;
+
 	for (unsigned int i = 0; i < MAX_STEPS && at != DWARF_NONE; i++) {
 		if (elf_vaddr < spans->at[at].end)
 			return spans->at[at].owner;
 		at = spans->at[at].link;
 	}
 	return DWARF_NONE;
+}
+
+static void raise(uint64_t *value, uint64_t to)
+{
+	if (*value < to)
+		*value = to;
+}
+
+static void lower(uint64_t *value, uint64_t to)
+{
+	if (*value > to)
+		*value = to;
+}
+
+void dwarf_spans_narrow(const struct dwarf_spans *spans, uint64_t elf_vaddr, uint64_t *start, uint64_t *end)
+{
+	uint32_t nr = nr_before(spans, elf_vaddr), at = nr ? nr - 1 : DWARF_NONE;
+
+	raise(start, nr ? spans->at[at].start : 0);
+	lower(end, nr < spans->nr ? spans->at[nr].start : UINT64_MAX);
+	for (unsigned int i = 0; i < MAX_STEPS && at != DWARF_NONE; i++, at = spans->at[at].link) {
+		if (elf_vaddr < spans->at[at].end) {
+			lower(end, spans->at[at].end);
+			return;
+		}
+		raise(start, spans->at[at].end);
+	}
 }
 
 void dwarf_spans_done(struct dwarf_spans *spans)

@@ -25,4 +25,6 @@ MUST_CHECK int dwarf_spans_add(struct dwarf_spans *spans, uint64_t start, uint64
 MUST_CHECK int dwarf_spans_seal(struct dwarf_spans *spans);
 /* Returns the owner, or DWARF_NONE. */
 uint32_t dwarf_spans_find(const struct dwarf_spans *spans, uint64_t elf_vaddr);
+/* Narrows a range around the address, from *start to below *end, to where dwarf_spans_find returns the same. */
+void dwarf_spans_narrow(const struct dwarf_spans *spans, uint64_t elf_vaddr, uint64_t *start, uint64_t *end);
 void dwarf_spans_done(struct dwarf_spans *spans);

@@ -390,12 +390,13 @@ struct symbol_extent symbolizer_extent(const struct symbolizer *symbolizer, uint
 	if (!cache_find(&symbolizer->objects, object, &found))
 		return extent;
 	known = found;
-	if (known->go || known->lines)
+	if (known->go)
 		return extent;
+	extent = (struct symbol_extent){ .end = UINT64_MAX };
 	if (known->symbols)
 		symbol_table_extent(known->symbols, elf_vaddr, &extent.start, &extent.end);
-	else
-		extent = (struct symbol_extent){ .end = UINT64_MAX };
+	if (known->lines)
+		dwarf_lines_narrow(known->lines, elf_vaddr, &extent.start, &extent.end);
 	return extent;
 }
 

@@ -239,6 +239,46 @@ static void names_of_symbols_stay(void **state)
 	}
 }
 
+static bool same_names(const struct symbol_name *a, const struct symbol_name *b, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (strcmp(a[i].name, b[i].name) != 0 || strcmp(a[i].file, b[i].file) != 0 || a[i].line != b[i].line ||
+		    a[i].start != b[i].start || a[i].start_line != b[i].start_line)
+			return false;
+	}
+	return true;
+}
+
+/* What is said of one address is true of each in its extent; and the extents are fewer than the addresses. */
+static void extents_say_the_same(void **state)
+{
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = true });
+	CLEANUP(elf_file_freep) struct elf_file *elf = open_made("five");
+	const struct elf_section *text = elf_file_find_section(elf, ".text");
+	struct symbol_name first[MAX_FRAMES], names[MAX_FRAMES];
+	struct symbol_extent extent = { 0 };
+	uint32_t nr_first = 0, nr_extents = 0;
+
+	for (uint64_t elf_vaddr = text->vaddr; elf_vaddr < text->vaddr + text->size; elf_vaddr++) {
+		uint32_t nr = 0;
+
+		if (symbolizer_object(symbolizer, 1, elf, NULL, elf_vaddr, names, MAX_FRAMES, &nr))
+			nr = 0;
+		if (elf_vaddr < extent.end) {
+			assert_int_equal(nr, nr_first);
+			assert_true(same_names(first, names, nr));
+			continue;
+		}
+		extent = symbolizer_extent(symbolizer, 1, elf_vaddr);
+		assert_in_range(elf_vaddr, extent.start, extent.end - 1);
+		memcpy(first, names, sizeof(names));
+		nr_first = nr;
+		nr_extents++;
+	}
+	print_message("%u extents of %u addresses\n", nr_extents, (unsigned int)text->size);
+	assert_in_range(nr_extents, 10, text->size / 2);
+}
+
 static bool same_frames(const struct dwarf_frame *a, const struct dwarf_frame *b, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -322,7 +362,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(plain_and_compressed),
 		cmocka_unit_test(dwz),
 		cmocka_unit_test(split),
-		cmocka_unit_test(names_of_symbols_stay),
+		cmocka_unit_test(names_of_symbols_stay), cmocka_unit_test(extents_say_the_same),
 		cmocka_unit_test(limits_change_no_answer),
 		cmocka_unit_test(what_cannot_be_unpacked_is_counted),
 	};
