@@ -8,7 +8,8 @@
 #include "arch_x86.h"
 
 #define EMULATE_MAX_OFF (64 << 10)
-#define EMULATE_REG_SP 4 /* register numbers as in instructions */
+#define EMULATE_REG_DX 2 /* register numbers as in instructions */
+#define EMULATE_REG_SP 4
 #define EMULATE_REG_BP 5
 #define EMULATE_NOT_SAVED (-1)
 
@@ -200,12 +201,16 @@ WALK_FUNCTION int emulate_opcode(WALK_REF ref)
 			map = op == 0x38 ? 2 : 3;
 			op = emulate_byte(a);
 		}
-	} else if (op == 0xc5 || op == 0xc4 || op == 0x62) { /* VEX, EVEX */
-		map = op == 0xc5 ? 1 : a->code[a->at & (sizeof(a->code) - 1)] & 7;
+	} else if (op == 0xc5 || op == 0xc4 || op == 0x62) { /* VEX, EVEX; their register bits are inverted */
+		__u32 first = emulate_byte(a), second = op == 0xc5 ? first : emulate_byte(a);
+
+		map = op == 0xc5 ? 1 : first & 7;
 		if (!map || map > 3)
 			return -1;
 		a->is_vector = 1;
-		a->at += op == 0xc5 ? 1 : op == 0xc4 ? 2 : 3;
+		a->rex = (~first >> 5 & 4) | (op == 0xc5 ? 0 : ~first >> 5 & 1);
+		a->vvvv = ~second >> 3 & 15;
+		a->at += op == 0x62;
 		op = emulate_byte(a);
 	}
 	a->op = map << 8 | op;
@@ -307,6 +312,7 @@ static __always_inline void emulate_write(struct walk_emulate *a, __u32 reg)
 static __always_inline void emulate_push(struct walk_emulate *a, __s64 bytes)
 {
 	a->now.sp -= bytes;
+	a->now.has_dx = 0;
 	/* For a call: the callee may drop it or not. Or this is another function already. */
 	if (a->has_called)
 		a->now.is_unsure = 1;
@@ -315,10 +321,12 @@ static __always_inline void emulate_push(struct walk_emulate *a, __s64 bytes)
 static __always_inline void emulate_pop(struct walk_emulate *a, __u32 reg)
 {
 	emulate_write(a, reg);
+	a->now.has_dx = 0;
 	if (reg == EMULATE_REG_SP || !a->now.is_sp_known)
 		return;
 	a->now.held = reg;
 	a->now.held_ret = a->now.sp;
+	a->now.has_dx = reg == EMULATE_REG_DX;
 }
 
 /* mov and lea that move sp and rbp. */
@@ -375,6 +383,20 @@ WALK_FUNCTION int emulate_move(WALK_REF ref)
 	return 0;
 }
 
+/* VEX and EVEX: those that write general registers. */
+static __always_inline void emulate_vector(struct walk_emulate *a, __u32 op)
+{
+	if ((op & ~0xfu) == 0x2f0) { /* the bit manipulation instructions */
+		emulate_write(a, emulate_reg(a));
+		emulate_write(a, a->vvvv);
+	} else if (op == 0x12c || op == 0x12d || op == 0x150 || op == 0x178 || op == 0x179 || op == 0x193 || op == 0x1c5 || op == 0x1d7 ||
+		   op == 0x3f0) {
+		emulate_write(a, emulate_reg(a));
+	} else if ((op == 0x17e || (op & ~3u) == 0x314) && is_emulated_register(a)) {
+		emulate_write(a, emulate_rm(a));
+	}
+}
+
 /* All other instructions that write registers. */
 WALK_FUNCTION int emulate_other(WALK_REF ref)
 {
@@ -418,8 +440,7 @@ WALK_FUNCTION int emulate_other(WALK_REF ref)
 			emulate_write(a, emulate_rm(a));
 		emulate_write(a, emulate_reg(a));
 	} else if (a->is_vector) {
-		if ((op & 0xf0) == 0xf0 && op >= 0x200) /* BMI: the only vector-encoded ones with general registers that compilers use */
-			a->now.bp_is = EMULATE_BP_ANY;
+		emulate_vector(a, op);
 	} else if ((op >= 0x190 && op <= 0x19f) || op == 0x1ba || op == 0x1c7) { /* with one operand */
 		if (is_emulated_register(a))
 			emulate_write(a, emulate_rm(a));
@@ -600,6 +621,27 @@ static __always_inline int is_emulated_tail_jump(const struct walk_emulate *a)
 	return a->now.bp_is == EMULATE_BP_SLOT || a->now.bp_is == EMULATE_BP_LINK || a->modrm == 0x25 || a->rex & 8;
 }
 
+/* Does this indirect jump return, to an address that was popped? */
+static __always_inline int is_emulated_popped_jump(const struct walk_emulate *a)
+{
+	return (is_emulated_register(a) && a->now.held == emulate_rm(a)) ||
+	       (a->returns_in_dx && a->now.has_dx && a->now.is_sp_known && a->now.sp == a->now.held_ret + 8);
+}
+
+/* Does this instruction leave the function, so that the stack shows its caller? */
+static __always_inline int is_emulated_end(struct walk_emulate *a, int had_raised)
+{
+	if (a->op == 0xc3 || a->op == 0xc2 || (a->now.has_left && is_emulated_begin(a)))
+		return 1;
+	if (a->op != 0xff || (a->modrm >> 3 & 7) != 4)
+		return 0;
+	if (is_emulated_popped_jump(a)) {
+		a->now.held = EMULATE_HELD_AGAIN;
+		return 1;
+	}
+	return had_raised && is_emulated_tail_jump(a); /* to a function that returns for it */
+}
+
 WALK_FUNCTION int emulate_dead_end(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -623,10 +665,7 @@ WALK_FUNCTION int emulate_step(WALK_REF ref)
 	had_raised = a->now.has_raised;
 	a->now.is_behind_call &= !had_raised;
 	a->now.has_raised = 0;
-	if (op == 0xc3 || op == 0xc2 ||
-	    (op == 0xff && (a->modrm >> 3 & 7) == 4 && had_raised &&
-	     is_emulated_tail_jump(a)) || /* ... or jumps to a function that returns for it */
-	    (a->now.has_left && is_emulated_begin(a))) {
+	if (is_emulated_end(a, had_raised)) {
 		a->result = emulate_result(a);
 		if (a->result && a->now.has_jumped)
 			a->result |= EMULATE_JUMPED;

@@ -126,6 +126,7 @@ struct walk_emulate_state {
 	__u8 has_jumped;  /* after a call that may not return */
 	/* The register that was popped last, if only rsp was written since. EMULATE_HELD_AGAIN: it was pushed again. EMULATE_HELD_NONE. */
 	__u8 held;
+	__u8 has_dx;      /* the last change of sp that was a push or pop was one that popped rdx, from held_ret */
 };
 
 enum walk_emulate_bp {
@@ -156,6 +157,8 @@ struct walk_emulate {
 	__u64 farthest;                    /* distance of the farthest exit */
 	__u32 picked;                      /* index of an exit; EMULATE_EXITS: none */
 	__u8 rex, modrm, sib, has_modrm, is_vector, is_short;
+	__u8 vvvv;                         /* the other register of a vector instruction */
+	__u8 returns_in_dx;                /* the code may also return by `pop %rdx; ...; jmp *reg`, as HotSpot's does to handlers */
 	__u8 has_called;
 	__u8 uses_bp;                      /* memory was addressed by rbp as it was at the start; of what emulate_find looked at last */
 };

@@ -170,6 +170,19 @@ static void prologue_and_epilogue(void **state)
 	}
 }
 
+/* As HotSpot's copies with AVX-512: of instructions with VEX and EVEX prefixes only a few write general registers, and those not rbp. */
+static void vector_instructions_keep_rbp(void **state)
+{
+	/* bzhi %r8,%rax,%rax; kmovq %rax,%k2; vmovdqu32 (%rdi,%rcx,4),%ymm5{%k2}{z}; vmovd %xmm5,%r13d; kmovd %k5,%r13d;
+	 * vcvttsd2si %xmm5,%r13d; mulx %r9,%r8,%r13; rorx $5,%rbp,%rax; add $8,%rsp; vzeroupper; ret */
+	PUT(LEAF, "\xc4\xe2\xb8\xf5\xc0\xc4\xe1\xfb\x92\xd0\x62\xf1\x7e\xaa\x6f\x2c\x8f\xc4\xc1\x79\x7e\xed"
+		  "\xc5\x7b\x93\xed\xc5\x7b\x2c\xed\xc4\x42\xbb\xf6\xe9\xc4\xe3\xfb\xf0\xc5\x05\x48\x83\xc4\x08\xc5\xf8\x77\xc3");
+	put_main();
+	stack[11] = IN_MAIN;
+	walk_from(LEAF, word_at(10), word_at(40));
+	CHECK(SONDE_STOP_COMPLETE, IN_MAIN, IN_BEGIN);
+}
+
 /* As V8's: a loop whose header leaves it, with a stack check and deoptimizations behind it, and a return address left below. */
 static void loops_are_left_by_their_nearest_exit(void **state)
 {
@@ -219,6 +232,25 @@ static void ends_that_stand_before(void **state)
 	stack[13] = IN_MAIN;
 	walk_from(LEAF, word_at(10), word_at(30));
 	CHECK(SONDE_STOP_COMPLETE, IN_MID, IN_MAIN, IN_BEGIN);
+}
+
+/* A return address that is popped and jumped to. As HotSpot's: to the handler of an exception, with the return address in rdx. */
+static void popped_return_addresses(void **state)
+{
+	put_main();
+	stack[11] = IN_MAIN;
+	PUT(LEAF, "\x48\x83\xc4\x08\x59\xff\xe1"); /* add $8,%rsp; pop rcx; jmp *%rcx */
+	walk_from(LEAF, word_at(10), word_at(40));
+	CHECK(SONDE_STOP_COMPLETE, IN_MAIN, IN_BEGIN);
+	PUT(LEAF, "\x48\x83\xc4\x08\x5a\x48\x89\xc1\xff\xe3"); /* add $8,%rsp; pop rdx; mov %rax,%rcx; jmp *%rbx */
+	walk_from(LEAF, word_at(10), word_at(40));
+	check_(SONDE_STOP_NO_ROW, NULL, 0);
+	w.emulation.returns_in_dx = 1;
+	walk_from(LEAF, word_at(10), word_at(40));
+	CHECK(SONDE_STOP_COMPLETE, IN_MAIN, IN_BEGIN);
+	PUT(LEAF, "\x48\x83\xc4\x08\x5a\x50\xff\xe3"); /* push %rax before the jump */
+	walk_from(LEAF, word_at(10), word_at(40));
+	check_(SONDE_STOP_NO_ROW, NULL, 0);
 }
 
 /* A function that ends in a jump to another: at the other's start the frame is gone. */
@@ -341,8 +373,16 @@ static void what_is_not_understood_proves_nothing(void **state)
 		"\x5c\xc3",
 		"\x48\x83\xc4\x04\xc3",
 		"\x48\x83\xc4\x08\xff\xe6",
-		"\x5b\xff\x24\xc5\x01\x01\x01\x01"
-	}; /* add $8,%rsp; jmp *%rsi: however much it raised sp; pop %rbx; jmp *table(,%rax,8) */
+		"\x5b\xff\x24\xc5\x01\x01\x01\x01",
+		"\xc4\xe2\xb8\xf5\xe8\x48\x83\xc4\x08\xc3",
+		"\xc4\xe2\xd3\xf6\xc0\x48\x83\xc4\x08\xc3",
+		"\xc4\xe2\xd0\xf3\xc8\x48\x83\xc4\x08\xc3",
+		"\xc4\xe3\xfb\xf0\xe8\x05\x48\x83\xc4\x08\xc3",
+		"\xc5\xf9\x7e\xc5\x48\x83\xc4\x08\xc3",
+		"\xc4\xe3\x79\x16\xc5\x01\x48\x83\xc4\x08\xc3",
+		"\xc5\xfb\x93\xe9\x48\x83\xc4\x08\xc3"
+	}; /* add $8,%rsp; jmp *%rsi: however much it raised sp; pop %rbx; jmp *table(,%rax,8); rbp is written by bzhi, mulx, blsr,
+	      * rorx, vmovd, vpextrd and kmovd */
 
 	put_main();
 	PUT(LEAF, "\xc3");
@@ -669,9 +709,11 @@ int main(void)
 		cmocka_unit_test_setup(frames_without_a_frame_pointer, set_up),
 		cmocka_unit_test_setup(rbp_that_is_no_frame_pointer, set_up),
 		cmocka_unit_test_setup(prologue_and_epilogue, set_up),
+		cmocka_unit_test_setup(vector_instructions_keep_rbp, set_up),
 		cmocka_unit_test_setup(loops_are_left_by_their_nearest_exit, set_up),
 		cmocka_unit_test_setup(pushes_for_a_call_are_balanced, set_up),
 		cmocka_unit_test_setup(ends_that_stand_before, set_up),
+		cmocka_unit_test_setup(popped_return_addresses, set_up),
 		cmocka_unit_test_setup(jumps_to_another_function, set_up),
 		cmocka_unit_test_setup(code_that_changes, set_up),
 		cmocka_unit_test_setup(call_that_goes, set_up),
