@@ -217,7 +217,7 @@ static __always_inline enum java_leaf java_entry_leaf(const struct sonde_java *j
 
 /* A register that holds the caller's sp or the return address. */
 #define JAVA_RBX 3
-#define JAVA_RDI 7
+#define JAVA_RDI 5
 #define JAVA_R11 11
 #define JAVA_R13 13
 
