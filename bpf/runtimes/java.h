@@ -56,13 +56,15 @@ static __always_inline int java_bare(struct walk *w, struct runtime_walk *r, con
 	return java_return(w, r, j, pc, sp ? sp : at + 8, bp);
 }
 
-/* What proves that code without a known frame returns to its caller: its instructions. */
+/* What proves that code without a known frame returns to its caller, or goes to the caller's handler of an exception: its instructions. */
 static __always_inline int java_by_code(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
 	int found;
 
 	walk_note_lost(w);
+	w->emulation.returns_in_dx = 1;
 	found = walk_emulate(w);
+	w->emulation.returns_in_dx = 0;
 	if (found == EMULATE_LINKED)
 		return java_linked(w, r, j, 0);
 	return found == EMULATE_MOVED ? WALK_GOES_ON : runtime_owner_torn(w, r);
@@ -192,11 +194,11 @@ static __always_inline int java_interpreted(struct walk *w, struct runtime_walk 
 
 /* A frame of known size: from the blob's, at w->sp. */
 static __always_inline int java_sized(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob,
-				      int has_bp)
+				      enum java_leaf leaf)
 {
-	__u64 cfa = w->sp + blob->frame_bytes, pc, bp = w->bp;
+	__u64 cfa = w->sp + blob->frame_bytes + (leaf == JAVA_LEAF_MOVING ? 8 : 0), pc, bp = w->bp;
 
-	if (walk_peek(w, cfa - 8, &pc) || (has_bp && walk_peek(w, cfa - 16, &bp)))
+	if (walk_peek(w, cfa - 8, &pc) || (leaf != JAVA_LEAF_NO_BP && walk_peek(w, cfa - 16, &bp)))
 		return runtime_owner_fault(w, r, cfa);
 	return java_return(w, r, j, pc, cfa, bp);
 }
@@ -242,7 +244,8 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 	switch (leaf) {
 	case JAVA_LEAF_WHOLE:
 	case JAVA_LEAF_NO_BP:
-		return java_sized(w, r, j, blob, leaf == JAVA_LEAF_WHOLE);
+	case JAVA_LEAF_MOVING:
+		return java_sized(w, r, j, blob, leaf);
 	case JAVA_LEAF_NONE:
 	case JAVA_LEAF_PUSHED:
 		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
@@ -255,7 +258,7 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
  * before (Deoptimization::fetch_unroll_info, unpack_frames). */
 static __always_inline int java_exchanging(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
-	int at = blob->frame_bytes > 0 ? java_sized(w, r, j, blob, 1) : runtime_owner_torn(w, r);
+	int at = blob->frame_bytes > 0 ? java_sized(w, r, j, blob, JAVA_LEAF_WHOLE) : runtime_owner_torn(w, r);
 
 	return at == WALK_GOES_ON && java_is_interpreter(j, w->pc) ? runtime_owner_torn(w, r) : at;
 }
@@ -287,6 +290,30 @@ static __always_inline int java_in_adapter(struct walk *w, struct runtime_walk *
 	return java_return(w, r, j, pc, sp + (removal.has_sp && removal.where == JAVA_LEAF_NONE ? 8 : 0), w->bp);
 }
 
+/* On the way to the handler of an exception, where the return address is in rdx. */
+static __always_inline int java_in_dx(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	__u64 pc = w->regs[JAVA_RDX];
+
+	if (w->exact != WALK_EXACT || java_heap_of(j, pc) >= SONDE_JAVA_MAX_HEAPS)
+		return runtime_owner_torn(w, r);
+	return java_return(w, r, j, pc, w->sp, w->bp);
+}
+
+static __always_inline int java_in_exception(struct walk *w, struct runtime_walk *r, const struct sonde_java *j,
+					     const struct java_blob *blob)
+{
+	enum java_leaf leaf = java_exception_leaf(ref_of(w), blob->code_start);
+
+	if (leaf == JAVA_LEAF_IN_REG)
+		return java_in_dx(w, r, j);
+	if (leaf == JAVA_LEAF_NONE)
+		return java_bare(w, r, j, 0, 0);
+	if (leaf == JAVA_LEAF_UNKNOWN || blob->frame_bytes < 16)
+		return runtime_owner_torn(w, r);
+	return java_sized(w, r, j, blob, leaf);
+}
+
 /* A stub that was interrupted. */
 static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
@@ -294,15 +321,25 @@ static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, 
 
 	if (blob->kind == JAVA_BLOB_ADAPTER && w->exact == WALK_EXACT)
 		return java_in_adapter(w, r, j);
+	if (blob->kind == JAVA_BLOB_EXCEPTION)
+		return java_in_exception(w, r, j, blob);
 	leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(ref_of(w), blob->code_start);
 
-	if (leaf == JAVA_LEAF_UNKNOWN && blob->kind == JAVA_BLOB_STUBS && java_is_called(ref_of(w), blob->start))
-		leaf = JAVA_LEAF_WHOLE;
+	if (leaf == JAVA_LEAF_UNKNOWN && blob->kind == JAVA_BLOB_STUBS)
+		leaf = java_stubs_leaf(ref_of(w), blob->code_start, blob->code_end - blob->code_start);
 	if (leaf == JAVA_LEAF_WHOLE)
 		return java_linked(w, r, j, 0);
 	if (leaf != JAVA_LEAF_UNKNOWN)
 		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
+	if (java_is_popped(ref_of(w)))
+		return java_in_dx(w, r, j);
 	return blob->kind == JAVA_BLOB_SAFEPOINT ? runtime_owner_torn(w, r) : java_by_code(w, r, j);
+}
+
+/* Below a stub without a known size that has called the VM: rbp is its own or its caller's. */
+static __always_inline int java_calling(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
+{
+	return java_links(ref_of(w), blob->code_start) ? java_linked(w, r, j, 0) : java_by_code(w, r, j);
 }
 
 /* The current frame is the call stub's: where its JavaCallWrapper keeps the anchor of the Java frames farther out. */
@@ -328,8 +365,8 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 		if (blob->kind == JAVA_BLOB_ADAPTER) /* it has saved all registers and calls the VM: rbp is the caller's */
 			return runtime_owner_torn(w, r);
 		if (blob->frame_bytes > 0)
-			return java_sized(w, r, j, blob, 1);
-		return blob->kind == JAVA_BLOB_STUBS ? java_parked(w, r, j) : java_linked(w, r, j, 0);
+			return java_sized(w, r, j, blob, JAVA_LEAF_WHOLE);
+		return blob->kind == JAVA_BLOB_STUBS ? java_parked(w, r, j) : java_calling(w, r, j, blob);
 	}
 	return java_in_stub(w, r, j, blob);
 }

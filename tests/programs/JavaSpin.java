@@ -136,6 +136,48 @@ public class JavaSpin {
 		}
 	}
 
+	static final Object[] BOTH = { new Object[70], new int[70] };
+
+	/* Most of its time is in stubs that copy words or references: up or down, and some jump to others or call the VM. */
+	static void moves() {
+		tell();
+		for (int n = 0;; n++) {
+			System.arraycopy(BOTH[0], n & 1, BOTH[0], 1 - (n & 1), 20 + (n & 31));
+			System.arraycopy(BOTH[n & 1], n >> 1 & 1, BOTH[n & 1], 1 - (n >> 1 & 1), 20 + (n & 31));
+		}
+	}
+
+	static final IllegalStateException FALLING = new IllegalStateException();
+
+	/* An exception goes through many frames of these three. */
+	static int fall1(int depth) {
+		if (depth == 0)
+			throw FALLING;
+		try {
+			return fall2(depth - 1) + 1;
+		} finally {
+			sink++;
+		}
+	}
+
+	static int fall2(int depth) {
+		return depth == 0 ? 1 : fall3(depth - 1) + 1;
+	}
+
+	static int fall3(int depth) {
+		try {
+			return fall1(depth - 1) + 1;
+		} catch (ArithmeticException e) {
+			return 3;
+		}
+	}
+
+	static void thrown() {
+		tell();
+		for (int n = 0;; n++)
+			try { sink = fall1(18); } catch (IllegalStateException e) { sink++; }
+	}
+
 	static void recurse(int depth, double unused) {
 		if (depth == 0)
 			spin();
@@ -280,6 +322,8 @@ public class JavaSpin {
 		case "virtual": virtual(() -> descend(40, () -> spin())); break;
 		case "resumed": virtual(() -> descend(40, () -> resume())); break;
 		case "copies": copies(); break;
+		case "moves": moves(); break;
+		case "thrown": thrown(); break;
 		case "broken": broken(10); break;
 		case "stuck": stuck(10); break;
 		case "compare": compare(); break;

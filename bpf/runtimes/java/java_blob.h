@@ -12,6 +12,7 @@ enum java_blob_kind {
 	JAVA_BLOB_DEOPTIMIZE,   /* DeoptimizationBlob, UncommonTrapBlob: may be exchanging frames */
 	JAVA_BLOB_ADAPTER,      /* between interpreted and compiled code */
 	JAVA_BLOB_TABLE,        /* stubs that jump to a method, and never touch the stack (VtableStubs, InlineCacheBuffer) */
+	JAVA_BLOB_EXCEPTION,    /* ExceptionBlob: compiled code jumps to it, with the address that it would have returned to in rdx */
 	JAVA_BLOB_SAFEPOINT,    /* SafepointBlob: some are entered by a signal, and have no return address at first */
 	JAVA_BLOB_OTHER,        /* runtime stubs, which have a frame size, and others, which have none */
 };
@@ -141,6 +142,7 @@ static __always_inline int java_kind_of(struct walk *w, __u64 name, __u8 *ret_ki
 		    : text == JAVA_TEXT('I', '2', 'C', '/', 'C', '2', 'I', ' ') ? JAVA_BLOB_ADAPTER
 		    : text == JAVA_TEXT('v', 't', 'a', 'b', 'l', 'e', ' ', 'c') ? JAVA_BLOB_TABLE
 		    : text == JAVA_TEXT('I', 'n', 'l', 'i', 'n', 'e', 'C', 'a') ? JAVA_BLOB_TABLE
+		    : text == JAVA_TEXT('E', 'x', 'c', 'e', 'p', 't', 'i', 'o') ? JAVA_BLOB_EXCEPTION
 		    : text == JAVA_TEXT('S', 'a', 'f', 'e', 'p', 'o', 'i', 'n') ? JAVA_BLOB_SAFEPOINT
 										: JAVA_BLOB_OTHER;
 	return 0;

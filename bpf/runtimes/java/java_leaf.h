@@ -11,7 +11,8 @@ enum java_leaf {
 	JAVA_LEAF_NONE,     /* the return address is at sp, rbp is the caller's */
 	JAVA_LEAF_PUSHED,   /* rbp is at sp, the return address above it */
 	JAVA_LEAF_NO_BP,    /* the frame is complete, but rbp is still the caller's */
-	JAVA_LEAF_IN_REG,   /* interpreter: the return address is in a register */
+	JAVA_LEAF_IN_REG,   /* the return address is in a register */
+	JAVA_LEAF_MOVING,   /* the frame is complete, and a word is pushed */
 	JAVA_LEAF_UNKNOWN,
 };
 
@@ -124,6 +125,17 @@ static __always_inline int java_is_slow_poll(const struct walk *w, __u32 at)
 	return (java_code_word(w, at) & 0xffffff) == 0x97894d && java_code(w, at + 7) == 0xe9;
 }
 
+/* Behind `push [rsp + x]`, where C2 moves a word within the frame: pop [rsp + y]. */
+static __always_inline int java_is_moving(const struct walk *w, __u32 at)
+{
+	__u32 pop = java_code(w, at) == 0x48 ? at + 1 : at;
+
+	if ((java_code_word(w, pop) & 0xff3fff) != 0x24048f)
+		return 0;
+	return (java_code_word(w, at - 4) & 0xffffff) == 0x2474ff || (java_code_word(w, at - 3) & 0xffffff) == 0x2434ff ||
+	       (java_code_word(w, at - 7) & 0xffffff) == 0x24b4ff;
+}
+
 /* In a method's code, where a frame is complete unless a return is near. */
 WALK_FUNCTION int java_in_epilogue(WALK_REF ref)
 {
@@ -135,6 +147,8 @@ WALK_FUNCTION int java_in_epilogue(WALK_REF ref)
 		return java_poll(w, 9) >= 0 || java_code(w, 9) == JAVA_JMP ? JAVA_LEAF_PUSHED : JAVA_LEAF_UNKNOWN;
 	if (java_poll(w, 8) >= 0 || java_is_slow_poll(w, 8))
 		return JAVA_LEAF_NONE;
+	if (java_is_moving(w, 8))
+		return JAVA_LEAF_MOVING;
 	if (java_code(w, 7) == JAVA_POP_BP && java_code(w, 8) == JAVA_JMP) /* that jump, or the byte is another instruction's */
 		return JAVA_LEAF_UNKNOWN;
 	return JAVA_LEAF_WHOLE;
@@ -148,6 +162,15 @@ static __always_inline enum java_leaf java_method_leaf(struct walk *w, const str
 }
 
 #define JAVA_STUB_BYTES WALK_LINE_BYTES
+#define JAVA_MAX_STUB_FRAME 4096
+
+/* Is `push rbp; mov rbp, rsp` at the begin of what was read? */
+static __always_inline int java_is_linking(const struct walk *w)
+{
+	__u32 mov = java_code_word(w, 1) & 0xffffff;
+
+	return java_code(w, 0) == 0x55 && (mov == 0xec8b48 || mov == 0xe58948);
+}
 
 /* In a stub that begins with `push rbp; mov rbp, rsp`: by what it has done since. WHOLE: rbp is its own. */
 WALK_FUNCTION int java_stub_leaf(WALK_REF ref, __u64 start)
@@ -158,8 +181,7 @@ WALK_FUNCTION int java_stub_leaf(WALK_REF ref, __u64 start)
 	if (!w)
 		return JAVA_LEAF_UNKNOWN;
 	off = w->pc - start;
-	if (off >= JAVA_STUB_BYTES || read_user(w, w->emulation.line, JAVA_STUB_BYTES, start) || java_code(w, 0) != 0x55 ||
-	    ((java_code_word(w, 1) & 0xffffff) != 0xec8b48 && (java_code_word(w, 1) & 0xffffff) != 0xe58948))
+	if (off >= JAVA_STUB_BYTES || read_user(w, w->emulation.line, JAVA_STUB_BYTES, start) || !java_is_linking(w))
 		return JAVA_LEAF_UNKNOWN;
 	if (off < 4)
 		return off ? JAVA_LEAF_PUSHED : JAVA_LEAF_NONE;
@@ -173,25 +195,85 @@ WALK_FUNCTION int java_stub_leaf(WALK_REF ref, __u64 start)
 	return JAVA_LEAF_UNKNOWN;
 }
 
-#define JAVA_MAX_STUB_BYTES 4096
+/* Does a stub link rbp, at its begin? */
+WALK_FUNCTION int java_links(WALK_REF ref, __u64 start)
+{
+	struct walk *w = walk_of(ref);
 
-/* Is rbp linked, in a stub whose begin is not known? Proof: the call before the return address above it leads to a stub that begins before
- * the pc: call x; or mov r10, x; call r10. `start`: of the stubs. */
-WALK_FUNCTION int java_is_called(WALK_REF ref, __u64 start)
+	return w && !read_user(w, w->emulation.line, 8, start) && java_is_linking(w);
+}
+
+/* Where the call before a return address leads: call x; or mov r10, x; call r10. 0: not known. */
+WALK_FUNCTION __u64 java_called(WALK_REF ref, __u64 ret)
+{
+	struct walk *w = walk_of(ref);
+
+	if (!w || read_user(w, w->emulation.line, 16, ret - 13))
+		return 0;
+	if (java_code(w, 8) == 0xe8)
+		return ret + (__u64)(__s64)(__s32)java_code_word(w, 9);
+	if ((java_code_word(w, 0) & 0xffff) == 0xba49 && (java_code_word(w, 10) & 0xffffff) == 0xd2ff41)
+		return java_code_word(w, 2) | (__u64)java_code_word(w, 6) << 32;
+	return 0;
+}
+
+/* In one of several stubs, whose begin is not known: by the call before the return address, which leads to a stub. NONE, PUSHED: to that
+ * where the pc is. WHOLE: to any that links rbp, and the return address is above rbp; it may have jumped to where the pc is. `start`,
+ * `bytes`: of the stubs. */
+WALK_FUNCTION int java_stubs_leaf(WALK_REF ref, __u64 start, __u64 bytes)
 {
 	struct walk *w = walk_of(ref);
 	__u64 ret, to;
 
-	if (!w || w->bp < w->sp || w->bp - w->sp > JAVA_MAX_STUB_BYTES || walk_peek(w, w->bp + 8, &ret) ||
-	    read_user(w, w->emulation.line, 16, ret - 13))
+	if (!w)
+		return JAVA_LEAF_UNKNOWN;
+	if (!walk_peek(w, w->sp, &ret) && java_called(ref_of(w), ret) == w->pc)
+		return JAVA_LEAF_NONE;
+	if (!walk_peek(w, w->sp + 8, &ret) && java_called(ref_of(w), ret) == w->pc - 1 && java_links(ref_of(w), w->pc - 1))
+		return JAVA_LEAF_PUSHED;
+	if (w->bp < w->sp || w->bp - w->sp > JAVA_MAX_STUB_FRAME || walk_peek(w, w->bp + 8, &ret))
+		return JAVA_LEAF_UNKNOWN;
+	to = java_called(ref_of(w), ret);
+	return to - start < bytes && java_links(ref_of(w), to) ? JAVA_LEAF_WHOLE : JAVA_LEAF_UNKNOWN;
+}
+
+#define JAVA_EXCEPTION_BEGIN 9   /* bytes of its first three instructions */
+#define JAVA_EXCEPTION_BEFORE 40 /* bytes before the pc that are looked at, for the last ones */
+
+/* In ExceptionBlob: push rdx; sub rsp, 8; mov [rsp], rbp; ...; mov rbp, [rsp]; add rsp, 8; pop rdx; ...; jmp r8. Before and behind that
+ * the return address is in rdx (OptoRuntime::generate_exception_blob). */
+WALK_FUNCTION int java_exception_leaf(WALK_REF ref, __u64 start)
+{
+	struct walk *w = walk_of(ref);
+	__u64 off;
+
+	if (!w)
+		return JAVA_LEAF_UNKNOWN;
+	off = w->pc - start;
+	if (off < JAVA_EXCEPTION_BEGIN) {
+		if (read_user(w, w->emulation.line, 16, start) || java_code_word(w, 0) != 0xec834852 ||
+		    java_code_word(w, 4) != 0x2c894808 || java_code(w, 8) != 0x24)
+			return JAVA_LEAF_UNKNOWN;
+		return !off ? JAVA_LEAF_IN_REG : off == 1 ? JAVA_LEAF_NONE : JAVA_LEAF_NO_BP;
+	}
+	if (read_user(w, w->emulation.line, JAVA_EXCEPTION_BEFORE + 8, w->pc - JAVA_EXCEPTION_BEFORE))
+		return JAVA_LEAF_UNKNOWN;
+	WALK_ROLLED
+	for (__u32 at = 0; at <= JAVA_EXCEPTION_BEFORE - 4; at++) {
+		if (java_code_word(w, at) == 0x08c48348 && java_code(w, at + 4) == 0x5a)
+			return at == JAVA_EXCEPTION_BEFORE - 4 ? JAVA_LEAF_NONE : JAVA_LEAF_IN_REG;
+	}
+	return JAVA_LEAF_WHOLE;
+}
+
+/* Between `pop rdx` and `jmp reg`, in stubs that go to the handler of an exception? */
+WALK_FUNCTION int java_is_popped(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+
+	if (!w || read_user(w, w->emulation.line, 8, w->pc - 1) || java_code(w, 0) != 0x5a)
 		return 0;
-	if (java_code(w, 8) == 0xe8)
-		to = ret + (__u64)(__s64)(__s32)java_code_word(w, 9);
-	else if ((java_code_word(w, 0) & 0xffff) == 0xba49 && (java_code_word(w, 10) & 0xffffff) == 0xd2ff41)
-		to = java_code_word(w, 2) | (__u64)java_code_word(w, 6) << 32;
-	else
-		return 0;
-	return to >= start && to <= w->pc && w->pc - to < JAVA_MAX_STUB_BYTES;
+	return (java_code_word(w, 1) & 0xf8ff) == 0xe0ff || (java_code_word(w, 1) & 0xf8ffff) == 0xe0ff41;
 }
 
 /* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */
@@ -216,6 +298,7 @@ static __always_inline enum java_leaf java_entry_leaf(const struct sonde_java *j
 }
 
 /* A register that holds the caller's sp or the return address. */
+#define JAVA_RDX 1
 #define JAVA_RBX 3
 #define JAVA_RDI 5
 #define JAVA_R11 11
