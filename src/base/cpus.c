@@ -73,34 +73,41 @@ int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus)
 
 void cpus_watch_done(struct cpus_watch *watch)
 {
-	if (watch->hash)
+	if (watch->is_open)
 		closep(&watch->fd);
-	watch->hash = 0;
+	cpus_done(&watch->online);
+	*watch = (struct cpus_watch){ 0 };
 }
 
-int cpus_watch_look(struct cpus_watch *watch, struct cpus *ret_cpus)
+int cpus_watch_look(struct cpus_watch *watch, const struct cpus **ret_online)
 {
+	struct cpus online = { 0 };
 	char text[4096];
 	uint64_t hash;
 	ssize_t size;
 	int err;
 
-	if (!watch->hash) {
+	if (!watch->is_open) {
 		watch->fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
 		if (watch->fd < 0)
 			return -errno;
-		watch->hash = 1;
+		watch->is_open = true;
 	}
 	size = pread(watch->fd, text, sizeof(text) - 1, 0);
 	if (size < 0)
 		return -errno;
-	hash = hash_bytes(text, (size_t)size, 0) | 2;
-	if (hash == watch->hash)
-		return 0;
 	text[size] = '\0';
-	err = cpus_parse(text, ret_cpus);
-	watch->hash = err ? watch->hash : hash;
-	return err ? err : 1;
+	hash = hash_bytes(text, (size_t)size, 0);
+	if (!watch->online.nr || hash != watch->hash) {
+		err = cpus_parse(text, &online);
+		if (err)
+			return err;
+		cpus_done(&watch->online);
+		watch->online = online;
+		watch->hash = hash;
+	}
+	*ret_online = &watch->online;
+	return 0;
 }
 
 int cpus_nr_possible(struct diag *diag, uint32_t *ret_nr)

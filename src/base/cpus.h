@@ -22,11 +22,13 @@ MUST_CHECK int cpus_read(const char *which, struct diag *diag, struct cpus *ret_
 /* The list of online CPUs, looked at often. Starts as zeros. */
 struct cpus_watch {
 	int fd;
-	uint64_t hash; /* of the list; 0: not read yet */
+	bool is_open;
+	struct cpus online; /* as it was last */
+	uint64_t hash;      /* of its text */
 };
 
 void cpus_watch_done(struct cpus_watch *watch);
-/* 1: the list is another one than at the last call, or this is the first one; 0: the same; or a negative errno. */
-MUST_CHECK int cpus_watch_look(struct cpus_watch *watch, struct cpus *ret_cpus);
+/* The list as it is now, borrowed until the next call. 0 or a negative errno. */
+MUST_CHECK int cpus_watch_look(struct cpus_watch *watch, const struct cpus **ret_online);
 bool cpus_has(const struct cpus *cpus, uint32_t cpu);
 MUST_CHECK int cpus_parse(const char *text, struct cpus *ret_cpus);

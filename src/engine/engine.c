@@ -138,7 +138,7 @@ int engine_read(struct engine *engine, uint64_t max_records, sampler_record_fn t
 
 void engine_follow_cpus(struct engine *engine)
 {
-	CLEANUP(cpus_done) struct cpus online = { 0 };
+	const struct cpus *online;
 	uint64_t now = clock_ns();
 	struct diag diag = { 0 };
 	int err, nr_new;
@@ -146,10 +146,10 @@ void engine_follow_cpus(struct engine *engine)
 	if (now - engine->looked_ns < ENGINE_STEP_NS || engine->has_failed_cpus)
 		return;
 	engine->looked_ns = now;
-	if (cpus_watch_look(&engine->cpus, &online) <= 0)
+	if (cpus_watch_look(&engine->cpus, &online))
 		return;
-	nr_new = tracker_follow_cpus(engine->tracker, &online, &diag);
-	err = nr_new < 0 ? nr_new : sampler_follow_cpus(engine->sampler, &online, &diag);
+	nr_new = tracker_follow_cpus(engine->tracker, online, &diag);
+	err = nr_new < 0 ? nr_new : sampler_follow_cpus(engine->sampler, online, &diag);
 	if (nr_new > 0)
 		account_note(engine->account,
 			     "%d CPU%s came online while sonde ran: followed since then, the first tenth of a second may be missing",

@@ -198,14 +198,14 @@ static int take_wait(void *arg, const struct sonde_runq_record *record)
 /* Opens the queues of CPUs that came online later. */
 static int follow_online(struct runq *runq, uint64_t now_ns, struct diag *diag)
 {
-	CLEANUP(cpus_done) struct cpus online = { 0 };
+	const struct cpus *online;
 
 	if (now_ns - runq->looked_ns < ENGINE_STEP_NS)
 		return 0;
 	runq->looked_ns = now_ns;
-	if (cpus_watch_look(&runq->cpus, &online) <= 0)
+	if (cpus_watch_look(&runq->cpus, &online))
 		return 0;
-	return runq_programs_follow_cpus(runq->programs, &online, diag);
+	return runq_programs_follow_cpus(runq->programs, online, diag);
 }
 
 static int step(struct measurement *measurement, uint64_t now_ns, struct diag *diag)

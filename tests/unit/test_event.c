@@ -248,9 +248,27 @@ static void test_cpu_lists_that_make_no_sense(void **state)
 	assert_non_null(strstr(diag.text, "no-such-list"));
 }
 
+/* Each look has the list: those who follow CPUs read their rings by the way, and open again what could not be opened before. */
+static void test_list_is_there_at_each_look(void **state)
+{
+	CLEANUP(cpus_watch_done) struct cpus_watch watch = { 0 };
+	CLEANUP(cpus_done) struct cpus online = { 0 };
+
+	(void)state;
+	assert_int_equal(cpus_read("online", NULL, &online), 0);
+	for (int i = 0; i < 3; i++) {
+		const struct cpus *seen = NULL;
+
+		assert_int_equal(cpus_watch_look(&watch, &seen), 0);
+		assert_int_equal(seen->nr, online.nr);
+		assert_memory_equal(seen->ids, online.ids, online.nr * sizeof(*online.ids));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list_is_there_at_each_look),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_all_names),
 		cmocka_unit_test(test_modifiers),
