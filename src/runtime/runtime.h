@@ -57,6 +57,9 @@ struct runtime_function {
 	uint32_t level;
 	bool has_caller;               /* this function is inlined: the next level is its caller */
 	bool is_mark;                  /* the name is a mark, not a function */
+	/* While the process lives, no other function at this address has its cookie. False: memory that is used again may give another one
+	 * the same cookie, so the name is true for a short time only. */
+	bool is_lasting;
 };
 
 /* Result of resolving a frame. */

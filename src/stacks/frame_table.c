@@ -24,12 +24,18 @@ int frame_table_set_name(struct frame_table *table, struct named_frame *frame, c
 static uint32_t copy_one(struct frame_table *table, const struct frame_table *from, const struct named_frame *frame)
 {
 	struct named_frame copy = *frame;
+	struct named_frame *known;
+	uint32_t number;
 
 	copy.is_unasked = !frame->is_named;
 	copy.caller = INTERNED_NONE;
 	if (frame_table_set_name(table, &copy, texts_at(&from->texts, frame->name), texts_at(&from->texts, frame->file)))
 		return INTERNED_NONE;
-	return interned_add(&table->frames, &copy);
+	number = interned_add(&table->frames, &copy);
+	known = number == INTERNED_NONE ? NULL : interned_at(&table->frames, number);
+	if (known && known->is_unasked) /* copied before it had a name */
+		*known = copy;
+	return number;
 }
 
 uint32_t frame_table_copy(struct frame_table *table, const struct frame_table *from, const struct named_frame *frame)

@@ -23,7 +23,7 @@ struct named_frame {
 	uint32_t start_line, line, kind;
 	uint32_t caller;     /* number of the function that it is inlined into; INTERNED_NONE: none */
 	bool is_named;       /* final: do not ask again */
-	bool is_read;        /* the name was read in the process: it is no mark, nor unknown */
+	bool is_lasting;     /* of struct runtime_function: it was read in the process, and is that of no other code with this key */
 	bool is_unasked;     /* copied without a name from another table; not asked for in this one */
 };
 

@@ -9,6 +9,7 @@
 struct known_names {
 	struct frame_table young, old; /* frames are added to the one, until it is full or KNOWN_NAMES_NS old: then it is the other */
 	uint64_t since_ns;             /* the young one is used; 0: it is empty */
+	const struct frame_table *before; /* of the last window; NULL: there was none */
 };
 
 struct known_names *known_names_new(void)
@@ -37,8 +38,8 @@ static void grow_old(struct known_names *names, uint64_t now_ns)
 	names->since_ns = now_ns;
 }
 
-const struct named_frame *known_names_find(const struct known_names *names, const struct frame_key *key,
-					   const struct frame_table **ret_table)
+static const struct named_frame *find_lasting(const struct known_names *names, const struct frame_key *key,
+					      const struct frame_table **ret_table)
 {
 	const struct named_frame *frame = frame_table_find(&names->young, key);
 
@@ -46,12 +47,24 @@ const struct named_frame *known_names_find(const struct known_names *names, cons
 	return frame ? frame : frame_table_find(&names->old, key);
 }
 
+const struct named_frame *known_names_find(const struct known_names *names, const struct frame_key *key,
+					   const struct frame_table **ret_table)
+{
+	const struct named_frame *frame = find_lasting(names, key, ret_table);
+
+	if (frame || !names->before)
+		return frame;
+	*ret_table = names->before;
+	frame = frame_table_find(names->before, key);
+	return frame && frame->is_named ? frame : NULL;
+}
+
 /* False: no memory; the table may have a part of the frame. */
 static bool learn(struct known_names *names, const struct frame_table *window, const struct named_frame *frame)
 {
 	const struct frame_table *table;
 
-	return !frame->is_read || known_names_find(names, &frame->key, &table) || /* which keeps its age */
+	return !frame->is_lasting || find_lasting(names, &frame->key, &table) || /* which keeps its age */
 	       frame_table_copy(&names->young, window, frame) != INTERNED_NONE;
 }
 
@@ -59,6 +72,7 @@ void known_names_learn(struct known_names *names, const struct frame_table *wind
 {
 	bool is_full = false;
 
+	names->before = window;
 	for (uint32_t i = 0; !is_full && i < window->frames.nr; i++) {
 		if (!learn(names, window, interned_at(&window->frames, i))) {
 			frame_table_done(&names->young);

@@ -84,7 +84,7 @@ static int set_answer(struct runtime_stacks *stacks, struct named_frame *frame, 
 	frame->line = function->line;
 	frame->kind = answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(runtime);
 	frame->is_named = answer != RUNTIME_NOT_YET;
-	frame->is_read = answer == RUNTIME_NAMED;
+	frame->is_lasting = answer == RUNTIME_NAMED && function->is_lasting;
 	frame->caller = INTERNED_NONE;
 	return frame_table_set_name(&stacks->table, frame, function->name, function->file);
 }

@@ -31,9 +31,9 @@ static struct frame_key key_of(uint64_t code)
 }
 
 /* Returns its number in the window. */
-static uint32_t add(uint64_t code, const char *name, uint32_t caller, bool is_read)
+static uint32_t add(uint64_t code, const char *name, uint32_t caller, bool is_lasting)
 {
-	struct named_frame frame = { .key = key_of(code), .caller = caller, .is_named = true, .is_read = is_read };
+	struct named_frame frame = { .key = key_of(code), .caller = caller, .is_named = true, .is_lasting = is_lasting };
 
 	assert_int_equal(frame_table_set_name(&window, &frame, name, "file"), 0);
 	return interned_add(&window.frames, &frame);
@@ -51,29 +51,38 @@ static const char *name_of(const struct known_names *names, uint64_t code)
 /* However often a name is used and learned again, the process is asked after twice the time. */
 static void names_are_asked_for_again(void **state)
 {
+	CLEANUP(frame_table_done) struct frame_table empty = FRAME_TABLE_INIT(1 << 20);
 	uint64_t now_ns = NS_PER_S, first_ns = now_ns;
 
 	add(1, "name", INTERNED_NONE, true);
 	known_names_learn(*state, &window, now_ns);
+	known_names_learn(*state, &empty, now_ns);
 	while (name_of(*state, 1)) {
 		assert_string_equal(name_of(*state, 1), "name");
 		now_ns += 10 * NS_PER_S;
 		known_names_learn(*state, &window, now_ns);
+		known_names_learn(*state, &empty, now_ns); /* whose names are those of the last window */
 		assert_in_range(now_ns - first_ns, 0, 2 * KNOWN_NAMES_NS + 20 * NS_PER_S);
 	}
 	assert_in_range(now_ns - first_ns, KNOWN_NAMES_NS, 2 * KNOWN_NAMES_NS + 20 * NS_PER_S);
 }
 
-static void what_was_not_read_is_not_kept(void **state)
+/* A mark, and a name that may be another function's at any time, are those of the last window alone. */
+static void what_does_not_last_is_not_kept(void **state)
 {
+	CLEANUP(frame_table_done) struct frame_table next = FRAME_TABLE_INIT(1 << 20);
+
 	add(1, "[a mark]", INTERNED_NONE, false);
 	known_names_learn(*state, &window, NS_PER_S);
+	assert_string_equal(name_of(*state, 1), "[a mark]");
+	known_names_learn(*state, &next, 2 * NS_PER_S);
 	assert_null(name_of(*state, 1));
 }
 
 /* A full table never has a frame without all functions that it is inlined into. */
 static void frames_are_kept_whole(void **state)
 {
+	CLEANUP(frame_table_done) struct frame_table empty = FRAME_TABLE_INIT(1 << 20);
 	const struct frame_table *table;
 	uint32_t nr_known = 0;
 
@@ -83,6 +92,7 @@ static void frames_are_kept_whole(void **state)
 		add(code, "inner", middle, true);
 	}
 	known_names_learn(*state, &window, NS_PER_S);
+	known_names_learn(*state, &empty, NS_PER_S);
 	for (uint64_t code = 0; code < 100000; code += 3) {
 		const struct frame_key key = key_of(code);
 		const struct named_frame *frame = known_names_find(*state, &key, &table);
@@ -103,7 +113,7 @@ static void frames_are_kept_whole(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { test(names_are_asked_for_again), test(what_was_not_read_is_not_kept),
+	const struct CMUnitTest tests[] = { test(names_are_asked_for_again), test(what_does_not_last_is_not_kept),
 					    test(frames_are_kept_whole) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,7 @@ static void send_runtime(uint64_t hash, uint64_t runtime_hash, enum sonde_runtim
 
 static uint64_t hidden;    /* code whose name cannot be read for now */
 static uint32_t nr_hidden; /* number of attempts to read it */
+static uint64_t reused;    /* code whose memory another function has now, with the same cookie */
 static uint32_t nr_inlined; /* functions that the code 'i' is inlined into */
 
 static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame,
@@ -100,6 +101,9 @@ static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generatio
 
 	nr_hidden += is_hidden;
 	*ret_function = (struct runtime_function){ .name = { is_hidden ? '?' : (char)frame->code }, .line = (uint32_t)frame->where };
+	if (frame->code == reused)
+		ret_function->name[0] = 'z';
+	ret_function->is_lasting = frame->code != 'r';
 	ret_function->has_caller = frame->code == 'i' && level < nr_inlined;
 	return is_hidden ? RUNTIME_NOT_YET : RUNTIME_NAMED;
 }
@@ -512,6 +516,24 @@ static void test_names_outlive_windows(void **state)
 	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "c");
 }
 
+/* Where the cookie proves nothing, the memory may be another function's by then. */
+static void test_names_without_proof_are_asked_for_again(void **state)
+{
+	const uint64_t native[] = { 0x1000 };
+	const struct sonde_runtime_frame frames[] = { FRAME('r'), ENTRY(0) };
+
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, frames);
+	end_window();
+	end_window();
+	reused = 'r';
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, frames);
+	finish();
+	reused = 0;
+	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "z");
+}
+
 /* An earlier copy names its own code, and no other code at the same address. */
 static void test_names_by_copies(void **state)
 {
@@ -807,7 +829,8 @@ int main(void)
 		test(test_names_come_later),
 		test(test_functions_inlined_deeply),
 		test(test_names_come_in_a_later_window),
-		test(test_names_outlive_windows), test(test_names_by_copies),
+		test(test_names_outlive_windows),
+		test(test_names_without_proof_are_asked_for_again), test(test_names_by_copies),
 		test(test_runs_without_place),
 		test(test_lost_runtime_stacks_are_counted),
 		test(test_hash_of_two_processes),

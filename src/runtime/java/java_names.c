@@ -237,7 +237,7 @@ int java_describe(const struct runtime_image *image, const void *of, const struc
 		  const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
 {
 	const struct java_process *process = of;
-	struct runtime_function function = { .level = ret_function->level };
+	struct runtime_function function = { .level = ret_function->level, .is_lasting = true };
 	int err = -EBADMSG;
 
 	switch (frame->where >> SONDE_JAVA_CODE_SHIFT) {

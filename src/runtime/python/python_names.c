@@ -181,6 +181,7 @@ int python_describe(const struct runtime_image *image, const void *process, cons
 	}
 	if (!err)
 		err = code_read(layout, memory, frame->code, &code);
+	function.is_lasting = code.words.version;
 	if (!err)
 		err = code_check(image, python, frame, &code); /* it may have been freed during the reads, with its name and table */
 	if (!err)

@@ -281,7 +281,7 @@ int v8_describe(const struct runtime_image *image, const void *of, const struct 
 		const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
 {
 	const struct v8_heap heap = { .process = of, .memory = memory };
-	struct runtime_function function = { .level = ret_function->level };
+	struct runtime_function function = { .level = ret_function->level, .is_lasting = true };
 	int err = -EBADMSG;
 
 	switch (frame->where >> SONDE_V8_CODE_SHIFT) {
