@@ -22,6 +22,7 @@ struct cached_name {
 struct cached {
 	struct symbol_extent extent;
 	uint32_t first, nr; /* range in `names` */
+	uint64_t until_ns;  /* then it is no longer true */
 };
 
 struct cached_file {
@@ -42,6 +43,7 @@ struct name_cache {
 	/* Per part. A full part becomes the older one. It is dropped when the next part is full, with all names not used until then. */
 	size_t max_bytes;
 	struct part now, older;
+	uint64_t now_ns;
 };
 
 static struct part empty_part(size_t max_bytes)
@@ -104,6 +106,11 @@ void name_cache_free(struct name_cache *cache)
 	free(cache);
 }
 
+void name_cache_now(struct name_cache *cache, uint64_t now_ns)
+{
+	cache->now_ns = now_ns;
+}
+
 size_t name_cache_bytes(const struct name_cache *cache)
 {
 	return part_bytes(&cache->now) + part_bytes(&cache->older);
@@ -125,7 +132,8 @@ static uint32_t nr_before(const struct cached_file *file, uint64_t address)
 	return from;
 }
 
-static const struct cached *find_in(const struct part *part, const struct name_cache_key *key)
+/* NULL: no extent has the address. */
+static struct cached *find_in(const struct part *part, const struct name_cache_key *key)
 {
 	uint32_t number = interned_find(&part->files, key);
 	const struct cached_file *file = number == INTERNED_NONE ? NULL : file_at(part, number);
@@ -187,28 +195,43 @@ static void insert(struct part *part, const struct name_cache_key *key, const st
 	uint32_t number = interned_add(&part->files, &fresh), at;
 	struct cached_file *file = number == INTERNED_NONE ? NULL : file_at(part, number);
 
-	if (!file || !array_grow(&file->list, file->nr, &file->max, sizeof(*file->list), 8, UINT32_MAX / 2))
+	uint32_t max_before = file ? file->max : 0;
+
+	if (!file || !array_grow(&file->list, file->nr, &file->max, sizeof(*file->list), 1, UINT32_MAX / 2))
 		return;
+	part->extents_bytes += (file->max - max_before) * sizeof(*file->list);
 	at = nr_before(file, key->address);
 	cached->extent = free_extent(file, at, key->address, extent);
 	memmove(file->list + at + 1, file->list + at, (file->nr - at) * sizeof(*file->list));
 	file->list[at] = *cached;
 	file->nr++;
-	part->extents_bytes += sizeof(*file->list);
 }
 
-void name_cache_add(struct name_cache *cache, const struct name_cache_key *key, const struct symbol_extent *extent,
-		    const struct symbol_name *names, uint32_t nr)
+/* The address is in an extent. */
+static void remove_at(struct part *part, const struct name_cache_key *key)
 {
-	struct cached cached = { .nr = nr < NAMES_MAX ? nr : NAMES_MAX };
+	struct cached_file *file = file_at(part, interned_find(&part->files, key));
+	uint32_t at = nr_before(file, key->address) - 1;
+
+	memmove(file->list + at, file->list + at + 1, (--file->nr - at) * sizeof(*file->list));
+}
+
+static void add(struct name_cache *cache, const struct name_cache_key *key, const struct symbol_extent *extent,
+		const struct symbol_name *names, uint32_t nr, uint64_t until_ns)
+{
+	struct cached cached = { .nr = nr < NAMES_MAX ? nr : NAMES_MAX, .until_ns = until_ns };
+	const struct cached *known;
 
 	if (part_bytes(&cache->now) >= cache->max_bytes) {
 		part_done(&cache->older);
 		cache->older = cache->now;
 		cache->now = empty_part(cache->max_bytes);
 	}
-	if (find_in(&cache->now, key)) /* with another address of the same extent */
+	known = find_in(&cache->now, key);
+	if (known && known->until_ns > cache->now_ns) /* with another address of the same extent */
 		return;
+	if (known)
+		remove_at(&cache->now, key);
 	cached.first = (uint32_t)(cache->now.names.size / sizeof(struct cached_name));
 	for (uint32_t i = 0; i < cached.nr; i++) {
 		if (!add_name(&cache->now, &names[i]))
@@ -217,20 +240,26 @@ void name_cache_add(struct name_cache *cache, const struct name_cache_key *key, 
 	insert(&cache->now, key, extent, &cached);
 }
 
+void name_cache_add(struct name_cache *cache, const struct name_cache_key *key, const struct symbol_extent *extent,
+		    const struct symbol_name *names, uint32_t nr)
+{
+	add(cache, key, extent, names, nr, nr ? UINT64_MAX : cache->now_ns + NAME_CACHE_NAMELESS_NS);
+}
+
 bool name_cache_find(struct name_cache *cache, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names,
 		     uint32_t *ret_nr)
 {
 	const struct cached *cached = find_in(&cache->now, key);
 
-	if (cached) {
+	if (cached && cached->until_ns > cache->now_ns) {
 		*ret_nr = take(&cache->now, cached, names, max_names);
 		return true;
 	}
 	cached = find_in(&cache->older, key);
-	if (!cached)
+	if (!cached || cached->until_ns <= cache->now_ns)
 		return false;
 	*ret_nr = take(&cache->older, cached, names, max_names);
 	if (part_bytes(&cache->now) < cache->max_bytes) /* a full part would drop `older`, with these names */
-		name_cache_add(cache, key, &cached->extent, names, *ret_nr);
+		add(cache, key, &cached->extent, names, *ret_nr, cached->until_ns);
 	return true;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "symbolize/symbolizer.h"
 
 struct name_cache_key {
@@ -20,6 +21,9 @@ struct name_cache_key {
 struct name_cache;
 struct name_cache *name_cache_new(size_t max_bytes); /* NULL: no memory */
 void name_cache_free(struct name_cache *cache); /* takes NULL */
+#define NAME_CACHE_NAMELESS_NS (60 * NS_PER_S)
+/* The time from now on: clock_ns(). That addresses have no name is true for NAME_CACHE_NAMELESS_NS: a debug file may come. */
+void name_cache_now(struct name_cache *cache, uint64_t now_ns);
 void name_cache_bound(struct name_cache *cache, size_t max_bytes); /* another limit; what is beyond a lower one goes now */
 /* *ret_nr 0: the address has no name. Texts are borrowed until the next call. */
 bool name_cache_find(struct name_cache *cache, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names,

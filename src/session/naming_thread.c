@@ -48,6 +48,7 @@ static int make_profile(struct naming_thread *thread, struct named_window *named
 
 	if (bound_bytes)
 		name_cache_bound(thread->cache, bound_bytes);
+	name_cache_now(thread->cache, clock_ns());
 	return err ? err : measurement_profile(thread->options.measurement, named->window, &naming, &named->profile, &named->nr_skipped);
 }
 

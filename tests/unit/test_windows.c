@@ -324,6 +324,37 @@ static void names_are_those_of_their_extents(void **state)
 	name_cache_free(cache);
 }
 
+/* A file without names may have a debug file by then; what was asked for meanwhile is not older for that. */
+static void that_there_is_no_name_is_asked_for_again(void **state)
+{
+	struct name_cache *cache = name_cache_new(CACHE_BYTES);
+	const struct symbol_extent everything = { .end = UINT64_MAX }, symbol = { 100, 200 };
+	const struct symbol_name name = { .name = "late", .system_name = "", .file = "" };
+	const struct name_cache_key in = key_of(150), out = key_of(300);
+	struct symbol_name names[4];
+	uint32_t nr;
+
+	name_cache_now(cache, NS_PER_S);
+	name_cache_add(cache, &in, &everything, NULL, 0);
+	for (uint64_t i = 0; i < 100000; i++) { /* the part becomes the older one, and the answer is copied */
+		const struct name_cache_key other = { .file = 5 + i / 100, .address = i };
+
+		name_cache_add(cache, &other, &symbol, &name, 1);
+		assert_true(name_cache_find(cache, &in, names, 4, &nr));
+	}
+	assert_true(name_cache_find(cache, &in, names, 4, &nr));
+	assert_int_equal(nr, 0);
+	name_cache_now(cache, NS_PER_S + NAME_CACHE_NAMELESS_NS);
+	assert_false(name_cache_find(cache, &in, names, 4, &nr));
+	name_cache_add(cache, &in, &symbol, &name, 1);
+	name_cache_now(cache, 10 * NAME_CACHE_NAMELESS_NS);
+	assert_true(name_cache_find(cache, &in, names, 4, &nr));
+	assert_int_equal(nr, 1);
+	assert_string_equal(names[0].name, "late");
+	assert_false(name_cache_find(cache, &out, names, 4, &nr));
+	name_cache_free(cache);
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -339,6 +370,7 @@ int main(void)
 		test(stores_that_are_read_stay),
 		cmocka_unit_test(counts_are_differences),
 		cmocka_unit_test(names_are_kept_up_to_a_limit),
+		test(that_there_is_no_name_is_asked_for_again),
 		test(names_are_those_of_their_extents),
 	};
 
