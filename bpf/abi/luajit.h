@@ -34,10 +34,16 @@ struct sonde_luajit {
 };
 _Static_assert(sizeof(struct sonde_luajit) == 48 + 16 + 32 + 16 + 8 + 16 + 8, "layout changed: bump SONDE_ABI_VERSION");
 
-static inline __u32 luajit_cookie(const __u64 *proto)
+/* What tells the chunk's name from another one at its address (GCstr): its number, hash and length, and the first letters; before 2023
+ * there was no number. */
+#define SONDE_LUAJIT_CHUNK_OFF 12
+#define SONDE_LUAJIT_CHUNK_BYTES 16
+
+static inline __u32 luajit_cookie(const __u64 *proto, const __u64 *chunk)
 {
 	__u64 hash = (proto[SONDE_LUAJIT_PROTO_CHUNK] * 31 ^ proto[SONDE_LUAJIT_PROTO_LINES]) * 31;
 
+	hash = ((hash ^ chunk[0]) * 31 ^ chunk[1]) * 31;
 	hash = (hash ^ proto[SONDE_LUAJIT_PROTO_LINEINFO]) * 31;
 	hash = (hash ^ proto[SONDE_LUAJIT_PROTO_SIZE] >> 32) * 0x9e3779b97f4a7c15ULL;
 	return (__u32)(hash >> 32);

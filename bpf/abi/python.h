@@ -2,7 +2,8 @@
 /* python: what the kernel side knows about a CPython process. A frame's `code` is the PyCodeObject (or PyFrameObject's f_code). `where` is
  * the byte offset of the instruction from the first one of the code, as co_lines() counts. `cookie` is sonde_python_cookie: code from
  * exec() or eval() is freed at once, and the next code may be at the same address. From 3.12 on code objects are numbered (co_version), so
- * the cookie identifies one object. Before, it is built from the addresses of the object's parts. */
+ * the cookie identifies one object. Before, it is built from the addresses of the object's parts, which the next code often has, too, and
+ * from the hash of its name, which the compiler computes when it interns co_name. */
 #pragma once
 #include "runtime.h"
 
@@ -64,7 +65,10 @@ struct sonde_python_code {
 	__u64 linetable, name, filename; /* addresses */
 	__u32 firstlineno, flags, argcount, kwonlyargcount;
 	__u32 version;                   /* 0: none */
+	__u64 name_hash;                 /* of co_name; 0: not read, there is a version */
 };
+
+#define SONDE_PYTHON_HASH_OFF 16 /* in str, from ob_type on: `length`, then `hash` (PyASCIIObject) */
 
 static inline __u32 sonde_python_cookie(const struct sonde_python_code *code)
 {
@@ -72,5 +76,6 @@ static inline __u32 sonde_python_cookie(const struct sonde_python_code *code)
 
 	cookie = cookie * 0x9e3779b1 ^ (__u32)(code->name >> 4);
 	cookie = cookie * 0x9e3779b1 ^ (__u32)(code->filename >> 4);
+	cookie = cookie * 0x9e3779b1 ^ (__u32)(code->name_hash ^ code->name_hash >> 32);
 	return cookie * 0x9e3779b1 ^ code->firstlineno ^ code->flags << 16 ^ code->argcount << 8 ^ code->kwonlyargcount << 4;
 }

@@ -106,7 +106,7 @@ _Static_assert(sizeof(struct sonde_runtime_record) == 40, "layout changed: bump 
 
 /* The data that names a piece of code, copied while it runs: it may be freed before user space reads it (Python's exec() and eval()). Sent
  * before the payload of the first stack that contains the code. The runtime defines the pieces; one that could not be read has no bytes. */
-#define SONDE_CODE_PIECES 4
+#define SONDE_CODE_PIECES 5
 #define SONDE_CODE_BYTES 1088
 
 struct sonde_code_record {
@@ -119,9 +119,10 @@ struct sonde_code_record {
 	__u64 from[SONDE_CODE_PIECES];      /* user addresses */
 	__u16 sizes[SONDE_CODE_PIECES];     /* in bytes */
 	__u16 offs[SONDE_CODE_PIECES];      /* where in `bytes` */
+	__u32 pad;
 	__u8 bytes[SONDE_CODE_BYTES];
 };
-_Static_assert(sizeof(struct sonde_code_record) == 80 + SONDE_CODE_BYTES, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_code_record) == 96 + SONDE_CODE_BYTES, "layout changed: bump SONDE_ABI_VERSION");
 
 /* What the program itself says about a thread's current work: labels (Go's pprof labels), and a context. */
 #define SONDE_MAX_LABELS 8

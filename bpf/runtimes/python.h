@@ -200,6 +200,17 @@ static __always_inline int python_is_cleanup(const struct sonde_python *p, const
 	       (code->flags & (PYTHON_CO_OPTIMIZED | PYTHON_CO_NEWLOCALS)) == PYTHON_CO_OPTIMIZED;
 }
 
+/* In all versions before 3.12 it follows co_filename; `code_name` may be that of co_qualname, whose hash nobody has computed. */
+static __always_inline __u64 python_co_name(const __u64 *code, const struct sonde_python *p)
+{
+	return python_u64(code, p->code_filename + 8);
+}
+
+static __always_inline __u64 python_hash_at(const struct sonde_python *p, __u64 name)
+{
+	return name + p->code_type_off + SONDE_PYTHON_HASH_OFF;
+}
+
 /* Reads the head of a code object. Returns 0; -1: the walk ends there, marked. */
 static __always_inline int python_read_code(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code,
 					    struct sonde_python_code *ret)
@@ -218,7 +229,10 @@ static __always_inline int python_read_code(struct walk *w, struct runtime_walk 
 	ret->linetable = python_u64(r->buffer, p->code_linetable);
 	ret->name = python_u64(r->buffer, p->code_name);
 	ret->filename = python_u64(r->buffer, p->code_filename);
-	return 0;
+	ret->name_hash = 0;
+	if (p->code_version != SONDE_PYTHON_NONE)
+		return 0;
+	return runtime_read(w, r, &ret->name_hash, sizeof(ret->name_hash), python_hash_at(p, python_co_name(r->buffer, p)));
 }
 
 /* Stores the frame of a code object, if it is one of the program's. */
@@ -250,12 +264,15 @@ static __always_inline int python_push(struct walk *w, struct runtime_walk *r, c
 	return runtime_push(r, code, where, cookie, 0);
 }
 
-/* The pieces of a copy: the code object, its name, its file's name, its line table. The sizes are enough for nearly all. */
+/* The pieces of a copy: the code object, its name, its file's name, its line table, the hash of its name. The sizes are enough for nearly
+ * all. */
 #define PYTHON_COPY_CODE 192
 #define PYTHON_COPY_NAME 128
-#define PYTHON_COPY_FILE 256
+#define PYTHON_COPY_FILE 248
 #define PYTHON_COPY_LINES 512
-_Static_assert(PYTHON_COPY_CODE + PYTHON_COPY_NAME + PYTHON_COPY_FILE + PYTHON_COPY_LINES == SONDE_CODE_BYTES, "room for all pieces");
+#define PYTHON_COPY_HASH 8
+_Static_assert(PYTHON_COPY_CODE + PYTHON_COPY_NAME + PYTHON_COPY_FILE + PYTHON_COPY_LINES + PYTHON_COPY_HASH == SONDE_CODE_BYTES,
+	       "room for all pieces");
 
 static __always_inline void python_copy_piece(struct walk *w, struct sonde_code_record *copy, __u32 piece, __u32 off, __u32 size,
 					      __u64 from)
@@ -280,6 +297,7 @@ static __always_inline int python_copy(struct walk *w, struct sonde_code_record 
 	python_copy_piece(w, copy, 1, PYTHON_COPY_CODE, PYTHON_COPY_NAME, name);
 	python_copy_piece(w, copy, 2, PYTHON_COPY_CODE + PYTHON_COPY_NAME, PYTHON_COPY_FILE, file);
 	python_copy_piece(w, copy, 3, PYTHON_COPY_CODE + PYTHON_COPY_NAME + PYTHON_COPY_FILE, PYTHON_COPY_LINES, lines);
+	python_copy_piece(w, copy, 4, SONDE_CODE_BYTES - PYTHON_COPY_HASH, PYTHON_COPY_HASH, python_hash_at(p, python_co_name(words, p)));
 	return 0;
 }
 

@@ -12,7 +12,7 @@
 
 struct name_cache_key {
 	uint64_t file;    /* a number that no two files share; 0: the kernel */
-	int64_t written_ns; /* last modification: a file overwritten in place keeps its number */
+	int64_t written_ns; /* last change: a file overwritten in place keeps its number */
 	uint64_t fetched; /* 1: with a fetched debug file */
 	uint64_t rank;    /* credentials_rank of the process in whose root debug files were looked for; 0 for the kernel */
 	uint64_t address; /* as linked; for the kernel: as it runs */

@@ -132,14 +132,15 @@ static bool is_skipped(struct resolver *resolver)
 	return is_in_haste;
 }
 
-/* Returns the modification time that the kernel knows without a request to the file system's server; 0: not known. */
+/* Returns the time of the last change that the kernel knows without a request to the file system's server; 0: not known. Not the
+ * modification time, which whoever writes the file may set. */
 static int64_t written_ns(const struct elf_file *elf)
 {
 	struct statx status;
 
-	if (!elf || elf_file_fd(elf) < 0 || statx(elf_file_fd(elf), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MTIME, &status))
+	if (!elf || elf_file_fd(elf) < 0 || statx(elf_file_fd(elf), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_CTIME, &status))
 		return 0;
-	return status.stx_mtime.tv_sec * (int64_t)NS_PER_S + status.stx_mtime.tv_nsec;
+	return status.stx_ctime.tv_sec * (int64_t)NS_PER_S + status.stx_ctime.tv_nsec;
 }
 
 /* May the names be cached for later windows? Not if they are from a process of the lowest rank, which counts for no other. Nor if the

@@ -252,7 +252,7 @@ static uint64_t kill_writer(struct place *place, uint64_t before, uint32_t nr_to
 	return last;
 }
 
-/* The owner checks the database when it opens it, and no row that was told is lost. 50 times, at moments from the open to many rows later. */
+/* The owner checks the database when it opens it, and no row that was told is lost. 50 times, from the open to many rows later. */
 static void a_writer_is_killed_at_any_moment(void **state)
 {
 	uint64_t told = 0, total_bytes, nr;

@@ -31,6 +31,7 @@ enum luajit_state {
 #define LUAJIT_FUNCTION_BYTES 40
 #define LUAJIT_CODE 24  /* the function's first instruction */
 #define LUAJIT_PROTO 32
+#define LUAJIT_CHUNK 45 /* of its name */
 #define LUAJIT_C_FRAME 48 /* of the interpreter's activation */
 #define LUAJIT_C_BYTES 80
 
@@ -84,6 +85,9 @@ WALK_FUNCTION int luajit_look(WALK_REF ref, __u64 base)
 	if (read_user(w, &r->buffer[LUAJIT_PROTO], SONDE_LUAJIT_PROTO_BYTES, r->buffer[LUAJIT_CODE] - SONDE_LUAJIT_PROTO_BYTES) ||
 	    luajit_byte(r->buffer[LUAJIT_PROTO + SONDE_LUAJIT_PROTO_SIZE], 1) != SONDE_LUAJIT_IS_PROTO)
 		return LUAJIT_BAD;
+	if (read_user(w, &r->buffer[LUAJIT_CHUNK], SONDE_LUAJIT_CHUNK_BYTES,
+		      r->buffer[LUAJIT_PROTO + SONDE_LUAJIT_PROTO_CHUNK] + SONDE_LUAJIT_CHUNK_OFF))
+		return LUAJIT_BAD;
 	return LUAJIT_LUA;
 }
 
@@ -120,7 +124,8 @@ static __always_inline int luajit_push(struct runtime_walk *r, int kind)
 		where = (pc - code) / 4;
 	else if (r->state[LUAJIT_SURE])
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
-	return runtime_push(r, code - SONDE_LUAJIT_PROTO_BYTES, where, luajit_cookie(&r->buffer[LUAJIT_PROTO]), 0);
+	return runtime_push(r, code - SONDE_LUAJIT_PROTO_BYTES, where, luajit_cookie(&r->buffer[LUAJIT_PROTO], &r->buffer[LUAJIT_CHUNK]),
+			    0);
 }
 
 #define LUAJIT_RUN_ENDS 2 /* besides RUNTIME_GOES_ON and RUNTIME_ENDED: the frame was called by C; the cursor is the next run's */

@@ -24,12 +24,15 @@ static int read_at(const struct runtime_memory *memory, uint64_t from, void *to,
 
 static int read_proto(const struct runtime_memory *memory, const struct sonde_runtime_frame *frame, struct proto *ret_proto)
 {
+	__u64 chunk[SONDE_LUAJIT_CHUNK_BYTES / 8];
 	int err = read_at(memory, frame->code, ret_proto->words, sizeof(ret_proto->words));
 
+	if (!err)
+		err = read_at(memory, ret_proto->words[SONDE_LUAJIT_PROTO_CHUNK] + SONDE_LUAJIT_CHUNK_OFF, chunk, sizeof(chunk));
 	if (err)
 		return err;
 	if ((ret_proto->words[SONDE_LUAJIT_PROTO_SIZE] >> 8 & 0xff) != SONDE_LUAJIT_IS_PROTO ||
-	    luajit_cookie(ret_proto->words) != frame->cookie)
+	    luajit_cookie(ret_proto->words, chunk) != frame->cookie)
 		return -ESTALE;
 	ret_proto->size = (uint32_t)(ret_proto->words[SONDE_LUAJIT_PROTO_SIZE] >> 32);
 	ret_proto->first_line = (uint32_t)ret_proto->words[SONDE_LUAJIT_PROTO_LINES];

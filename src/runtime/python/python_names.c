@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* python_names: layouts from Include/cpython/code.h (before 3.8: Include/code.h) and Include/bytesobject.h. A code object never changes, so
  * it needs no lock; the cookie tells whether it is the one that the frame ran. Resolving a frame of usual size takes five reads: the
- * object, its name, its file's name, its line table, and the object again. */
+ * object, its name, its file's name, its line table, and the object again; before 3.12 the hash of its name with the object. */
 #include "runtime/python/python_names.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 /* The fields of a code object that are read. */
 struct code {
-	uint64_t type, count; /* count: reference count */
+	uint64_t type, count, name; /* count: reference count; name: co_name, whose hash is known */
 	struct sonde_python_code words;
 };
 
@@ -65,6 +65,7 @@ static int code_read(const struct python_layout *layout, const struct runtime_me
 	*ret_code = (struct code){
 		.count = field(&from, 0, sizeof(uint64_t)),
 		.type = field(&from, layout->code_type_off, sizeof(uint64_t)),
+		.name = field(&from, layout->code_name, sizeof(uint64_t)),
 		.words = {
 			.filename = field(&from, layout->code_filename, sizeof(uint64_t)),
 			.name = field(&from, layout->code_qualname ? layout->code_qualname : layout->code_name, sizeof(uint64_t)),
@@ -141,14 +142,20 @@ static int line_of(const struct python_layout *layout, const struct runtime_memo
 /* Checks that the object is alive and the one that the frame ran. A freed object keeps its bytes except the first word: there free memory
  * has the address of the next block (or 0). A reference count never uses bits 32 to 47 (3.14 has flags above 48). Free-threaded objects
  * begin with the thread's id. */
-static int code_check(const struct runtime_image *image, const struct sonde_python *python, const struct sonde_runtime_frame *frame,
-		      const struct code *code)
+static int code_check(const struct runtime_image *image, const struct sonde_python *python, const struct runtime_memory *memory,
+		      const struct sonde_runtime_frame *frame, struct code *code)
 {
 	const struct python_layout *layout = RUNTIME_OWN(const struct python_layout, image->naming);
+	struct sonde_python_code *words = &code->words;
+	uint64_t hash_at = code->name + layout->code_type_off + SONDE_PYTHON_HASH_OFF; /* as in bpf/runtimes/python.h */
+	int err;
 
 	if (layout->code_type && code->type != layout->code_type + python->process.load_bias)
 		return -EBADMSG;
-	if (sonde_python_cookie(&code->words) != frame->cookie)
+	err = layout->code_version ? 0 : memory->read(memory->arg, hash_at, &words->name_hash, sizeof(words->name_hash));
+	if (err)
+		return err;
+	if (sonde_python_cookie(words) != frame->cookie)
 		return -ESTALE;
 	return layout->code_type_off == 8 && (!code->count || (uint16_t)(code->count >> 32)) ? -ESTALE : 0;
 }
@@ -163,7 +170,7 @@ int python_describe(const struct runtime_image *image, const void *process, cons
 	int err = code_read(layout, memory, frame->code, &code);
 
 	if (!err)
-		err = code_check(image, python, frame, &code);
+		err = code_check(image, python, memory, frame, &code);
 	if (err)
 		return err;
 	err = python_text_read(layout, memory, code.words.name, function.name, sizeof(function.name));
@@ -183,7 +190,7 @@ int python_describe(const struct runtime_image *image, const void *process, cons
 		err = code_read(layout, memory, frame->code, &code);
 	function.is_lasting = code.words.version;
 	if (!err)
-		err = code_check(image, python, frame, &code); /* it may have been freed during the reads, with its name and table */
+		err = code_check(image, python, memory, frame, &code); /* it may have been freed meanwhile, with its name and table */
 	if (!err)
 		*ret_function = function;
 	return err;
