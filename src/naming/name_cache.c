@@ -194,7 +194,6 @@ static void insert(struct part *part, const struct name_cache_key *key, const st
 	const struct cached_file fresh = { .key = *key };
 	uint32_t number = interned_add(&part->files, &fresh), at;
 	struct cached_file *file = number == INTERNED_NONE ? NULL : file_at(part, number);
-
 	uint32_t max_before = file ? file->max : 0;
 
 	if (!file || !array_grow(&file->list, file->nr, &file->max, sizeof(*file->list), 1, UINT32_MAX / 2))

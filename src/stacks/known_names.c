@@ -76,6 +76,7 @@ void known_names_learn(struct known_names *names, const struct frame_table *wind
 	for (uint32_t i = 0; !is_full && i < window->frames.nr; i++) {
 		if (!learn(names, window, interned_at(&window->frames, i))) {
 			frame_table_done(&names->young);
+			names->young = FRAME_TABLE_INIT(TABLE_BYTES + FRAME_BYTES);
 			is_full = true;
 		}
 		is_full |= frame_table_bytes(&names->young) > TABLE_BYTES;

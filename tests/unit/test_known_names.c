@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -109,12 +110,31 @@ static void frames_are_kept_whole(void **state)
 	assert_in_range(nr_known, 1000, 30000);
 }
 
+/* Nor is what was learned with it; what comes later is. */
+static void what_has_no_room_is_not_kept(void **state)
+{
+	const size_t size = 3 << 20;
+	CLEANUP(freep) char *name = calloc(1, size + 1);
+
+	assert_non_null(name);
+	memset(name, 'x', size);
+	add(7, "before it", INTERNED_NONE, true);
+	add(1, name, INTERNED_NONE, true);
+	for (uint64_t i = 1; i < 5; i++)
+		known_names_learn(*state, &window, i * NS_PER_S);
+	frame_table_done(&window);
+	window = FRAME_TABLE_INIT(64 << 20);
+	add(2, "name", INTERNED_NONE, true);
+	known_names_learn(*state, &window, 5 * NS_PER_S);
+	assert_string_equal(name_of(*state, 2), "name");
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { test(names_are_asked_for_again), test(what_does_not_last_is_not_kept),
-					    test(frames_are_kept_whole) };
+					    test(frames_are_kept_whole), test(what_has_no_room_is_not_kept) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
