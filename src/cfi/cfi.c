@@ -20,6 +20,7 @@ struct walk {
 	const struct cfi_section *section;
 	struct cfi_stats stats;
 	cfi_row_fn row;
+	cfi_range_fn range; /* in place of `row` */
 	void *arg;
 	struct cie_slot cache[CIE_CACHE];
 	struct cfi_run run; /* not on the stack, for its size */
@@ -226,28 +227,25 @@ static int walk_fde(struct walk *walk, struct entry *entry)
 		return 0;
 	}
 	walk->stats.nr_fdes++;
+	if (walk->range)
+		return walk->range(walk->arg, start, end);
 	err = give_rows(walk, cie, entry->body, start, end);
 	return err ? err : walk->row(walk->arg, end, NULL);
 }
 
-int cfi_walk(const struct cfi_section *section, cfi_row_fn row, void *arg, struct cfi_stats *ret_stats, struct diag *diag)
+static int walk_section(struct walk *walk, const struct cfi_section *section, struct diag *diag)
 {
-	CLEANUP(freep) struct walk *walk = calloc(1, sizeof(*walk));
 	struct reader r = reader_of(section->bytes, section->size);
 	size_t padding_bytes = 0;
 	struct entry entry;
 	int err = 0;
 
-	if (!walk)
-		return -ENOMEM;
 	walk->run.machine = cfi_machine_of(section->machine);
 	if (!walk->run.machine)
 		return -ENODATA;
 	walk->section = section;
-	walk->row = row;
-	walk->arg = arg;
 	walk->run.section = section;
-	walk->run.arg = arg;
+	walk->run.arg = walk->arg;
 	walk->run.stats = &walk->stats;
 	while (!err && reader_left(&r)) {
 		int more = next_entry(section, &r, &entry);
@@ -262,6 +260,30 @@ int cfi_walk(const struct cfi_section *section, cfi_row_fn row, void *arg, struc
 		else if (more && !entry.is_cie)
 			err = walk_fde(walk, &entry);
 	}
+	return err;
+}
+
+int cfi_walk(const struct cfi_section *section, cfi_row_fn row, void *arg, struct cfi_stats *ret_stats, struct diag *diag)
+{
+	CLEANUP(freep) struct walk *walk = calloc(1, sizeof(*walk));
+	int err;
+
+	if (!walk)
+		return -ENOMEM;
+	walk->row = row;
+	walk->arg = arg;
+	err = walk_section(walk, section, diag);
 	*ret_stats = walk->stats;
 	return err;
+}
+
+int cfi_walk_ranges(const struct cfi_section *section, cfi_range_fn range, void *arg, struct diag *diag)
+{
+	CLEANUP(freep) struct walk *walk = calloc(1, sizeof(*walk));
+
+	if (!walk)
+		return -ENOMEM;
+	walk->range = range;
+	walk->arg = arg;
+	return walk_section(walk, section, diag);
 }

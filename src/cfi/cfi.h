@@ -44,3 +44,7 @@ struct cfi_stats {
 
 /* 0; -EBADMSG: the section's structure is damaged (rows before the damage were given); -ENODATA: another machine; or the error of `row`. */
 MUST_CHECK int cfi_walk(const struct cfi_section *section, cfi_row_fn row, void *arg, struct cfi_stats *ret_stats, struct diag *diag);
+/* Called for every FDE that covers code, from `start` to below `end`. A negative result ends the walk and is returned. */
+typedef int (*cfi_range_fn)(void *arg, uint64_t start, uint64_t end);
+/* The same FDEs without their rows: no program runs. */
+MUST_CHECK int cfi_walk_ranges(const struct cfi_section *section, cfi_range_fn range, void *arg, struct diag *diag);

@@ -23,8 +23,6 @@ struct ends {
 	const struct elf_file *elf;
 	struct buffer fdes; /* of struct code_range, ascending; read on first use */
 	bool fdes_read;
-	uint64_t fde_start; /* of the current FDE */
-	bool in_fde;
 	bool hides_locals; /* the file has no local symbols: code after a symbol need not have a name */
 };
 
@@ -33,20 +31,12 @@ static void ends_done(struct ends *ends)
 	buffer_done(&ends->fdes);
 }
 
-static int take_row(void *arg, uint64_t vaddr, const struct sonde_rule *rule)
+static int take_range(void *arg, uint64_t start, uint64_t end)
 {
 	struct ends *ends = arg;
-	struct code_range fde = { .start = ends->fde_start, .end = vaddr };
+	const struct code_range fde = { .start = start, .end = end };
 
-	if (rule) {
-		if (!ends->in_fde)
-			ends->fde_start = vaddr;
-		ends->in_fde = true;
-		return 0;
-	}
-	ends->in_fde = false;
-	if (fde.start < fde.end)
-		buffer_append(&ends->fdes, &fde, sizeof(fde));
+	buffer_append(&ends->fdes, &fde, sizeof(fde));
 	return ends->fdes.err;
 }
 
@@ -61,12 +51,11 @@ static int compare_ranges(const void *left, const void *right)
 static void read_fdes(struct ends *ends)
 {
 	struct cfi_section section;
-	struct cfi_stats stats;
 
 	ends->fdes_read = true;
 	if (cfi_section_read(ends->elf, CFI_EH_FRAME, NULL, &section))
 		return;
-	if (!cfi_walk(&section, take_row, ends, &stats, NULL) && ends->fdes.size)
+	if (!cfi_walk_ranges(&section, take_range, ends, NULL) && ends->fdes.size)
 		qsort(ends->fdes.data, ends->fdes.size / sizeof(struct code_range), sizeof(struct code_range), compare_ranges);
 	else
 		ends->fdes.size = 0;

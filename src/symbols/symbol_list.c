@@ -187,10 +187,29 @@ static int compare_symbols(const void *left, const void *right, void *strings)
 	return strcmp(name_b, name_a);
 }
 
-static void sort(struct symbol_list *list)
+/* Those from number `from` on. */
+static void sort(struct symbol_list *list, size_t from)
 {
-	if (list->nr)
-		qsort_r(list->symbols, list->nr, sizeof(*list->symbols), compare_symbols, list->strings);
+	if (list->nr > from)
+		qsort_r(list->symbols + from, list->nr - from, sizeof(*list->symbols), compare_symbols, list->strings);
+}
+
+/* Sorts the few from number `nr_sorted` on into those before. 0 or -ENOMEM. */
+static int merge(struct symbol_list *list, size_t nr_sorted)
+{
+	size_t nr_few = list->nr - nr_sorted, to = list->nr;
+	CLEANUP(freep) struct raw_symbol *few = nr_few ? calloc(nr_few, sizeof(*few)) : NULL;
+
+	if (!few)
+		return nr_few ? -ENOMEM : 0;
+	sort(list, nr_sorted);
+	memcpy(few, list->symbols + nr_sorted, nr_few * sizeof(*few));
+	while (nr_few) { /* from the end; what is left of the others is in its place */
+		bool is_few = !nr_sorted || compare_symbols(&few[nr_few - 1], &list->symbols[nr_sorted - 1], list->strings) >= 0;
+
+		list->symbols[--to] = is_few ? few[--nr_few] : list->symbols[--nr_sorted];
+	}
+	return 0;
 }
 
 /* Returns the best name of the function that starts at elf_vaddr. Searches the first `nr` symbols, which are sorted. NULL: none. */
@@ -243,11 +262,8 @@ int symbol_list_add_plt(struct symbol_list *list, const struct elf_file *elf)
 	size_t nr_known = list->nr;
 	int err = plt_names_read(elf, &plt);
 
-	sort(list);
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	err = add_stubs(list, &plt);
-	if (list->nr > nr_known)
-		sort(list);
+	sort(list, 0);
+	if (!err)
+		err = add_stubs(list, &plt) ?: merge(list, nr_known);
 	return err == -ENOMEM ? err : 0;
 }
