@@ -29,7 +29,8 @@ static inline void take_registers(struct walk *w, pid_t tid)
 /* The signal that a stopped thread is about to get; 0: it has been stopped by us. */
 static inline int signal_of(int status)
 {
-	assert_true(WIFSTOPPED(status));
+	if (!WIFSTOPPED(status))
+		fail_msg("the thread has ended, status %#x", (unsigned int)status);
 	return status >> 16 || WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 }
 

@@ -35,7 +35,12 @@
 #define MAX_NAME 128
 #define STOPS 100 /* of all threads together, of each way to run the program */
 #define STEPS 12  /* instructions after each, in interpreted code and stubs only: compiled code saves the flag that makes it step */
-#define STUB_STEPS 100 /* of the scenarios for stubs, which hardly run other code */
+/* Of the scenarios for stubs, which hardly run other code. Not where each walk takes ten times as long: there a JVM once ended under it. */
+#ifdef __SANITIZE_ADDRESS__
+#define STUB_STEPS 0
+#else
+#define STUB_STEPS 100
+#endif
 
 struct shown {
 	char name[MAX_NAME], file[64];
@@ -429,8 +434,9 @@ static void test_program(const char *root, const char *java, const char *const *
 	host_tables_free(&tables);
 	stop_child();
 	assert_int_equal(counts[WRONG], 0);
-	/* 0.6 to 1.2 % are in the instructions of [interpreter]: of 100 stops more than 6 once in thousands of runs. */
-	assert_true(counts[MARKED] <= 4 + counts[EXACT] / (is_stubs ? 300 : 50));
+	/* 0.6 to 1.2 % are in the instructions of [interpreter]: of 100 stops more than 6 once in thousands of runs. A stop in code that is
+	 * marked has a hundred steps there. */
+	assert_true(counts[MARKED] <= 4 + counts[EXACT] / 50);
 }
 
 /* Compiles the program; `root`: as the program sees the folder, after chroot. False: there is no compiler. */
