@@ -220,7 +220,7 @@ def a_crowd():
 	check_equal(len(logs), 120, "threads that said what they did")
 	kinds = {"nap": "sleep", "hear": "pipe", "take": "futex"}
 	for log in logs:
-		samples = check_log(report, log, log.function)
+		samples = check_log(report, log, log.function, percent=3.0) # a thread's log has its waits for a CPU, too: the host took 12 to 16 % of the time once
 		waited = [sample for sample in samples if sample.kind() not in ("preempted", "yield", "page fault")]
 		real = [sample for sample in waited if sample.kind() == kinds[log.function]]
 		check(blocked(real) >= 0.98 * blocked(waited), lambda: listed(samples))

@@ -196,9 +196,12 @@ def what_could_not_be_named_is_told():
 @test
 def children_of_who_becomes_sonde():
 	"""They are no helpers of ours: with stacks they are counted as without."""
-	script = "%s 4 crowd >/dev/null & exec %s runq --slower 1 %%s -n crowd 2 1" % (build("contend"), SONDE)
+	pid_file = scratch("crowd.pid")
+	script = "%s 40 crowd >/dev/null 2>&1 & echo $! >%s; exec %s runq --slower 1 %%s -n crowd 2 1" % (build("contend"), pid_file, SONDE)
 	for option in ("", "--stacks"):
 		result = run(["sh", "-c", script % option], timeout=60)
+		with open(pid_file, encoding="ascii") as file:
+			os.kill(int(file.read()), signal.SIGKILL)
 		check(len(parse_waits(result.out)) >= 10, lambda: "%s: %s" % (option, result)) # pylint: disable=cell-var-from-loop
 
 
