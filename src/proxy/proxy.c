@@ -355,7 +355,6 @@ int proxy_memory_read(struct proxy_memory *memory, uint64_t from, void *to, size
 void proxy_memory_done(struct proxy_memory *memory)
 {
 	closep(&memory->fd);
-	memory->fd = -1;
 }
 
 int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size)

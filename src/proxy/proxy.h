@@ -47,7 +47,7 @@ struct proxy_memory {
 #define PROXY_MEMORY_OF(of_proxy, of_tgid) ((struct proxy_memory){ .proxy = (of_proxy), .tgid = (of_tgid), .fd = -1 })
 /* As process_memory_read (base/process_memory.h). */
 MUST_CHECK int proxy_memory_read(struct proxy_memory *memory, uint64_t from, void *to, size_t size);
-void proxy_memory_done(struct proxy_memory *memory); /* the next read opens it again */
+void proxy_memory_done(struct proxy_memory *memory);
 
 /* As process_memory_read and process_memory_read_some (base/process_memory.h). */
 MUST_CHECK int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size);

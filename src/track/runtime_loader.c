@@ -69,8 +69,6 @@ struct runtime_loader {
 	struct kept_process **kept;   /* those that run an interpreter */
 	uint32_t nr_kept, capacity;
 	struct u64_map by_tgid;       /* number in `kept` */
-	struct proxy_memory live;     /* of the process whose frame was named last, up to the next reading of events */
-	uint32_t live_generation;
 	struct u64_map recognised;    /* recognised_number by tgid */
 	uint32_t nr_recognised;
 };
@@ -82,8 +80,7 @@ struct runtime_loader *runtime_loader_new(struct sampler *sampler, struct parser
 
 	if (loader)
 		*loader = (struct runtime_loader){
-			.sampler = sampler, .parser = parser, .proxy = proxy, .processes = processes, .account = account,
-			.live = PROXY_MEMORY_OF(proxy, 0)
+			.sampler = sampler, .parser = parser, .proxy = proxy, .processes = processes, .account = account
 		};
 	return loader;
 }
@@ -106,7 +103,6 @@ void runtime_loader_free(struct runtime_loader *loader)
 		free(loader->files[i].images);
 	for (uint32_t i = 0; i < loader->nr_kept; i++)
 		free(loader->kept[i]);
-	proxy_memory_done(&loader->live);
 	free(loader->files);
 	free(loader->kept);
 	u64_map_done(&loader->by_tgid);
@@ -569,7 +565,6 @@ uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid
 
 void runtime_loader_retry(struct runtime_loader *loader)
 {
-	proxy_memory_done(&loader->live);
 	for (uint32_t i = 0; i < loader->nr_kept; i++) {
 		struct kept_process *process = loader->kept[i];
 
@@ -641,24 +636,13 @@ static int describe_supported(const struct runtime_image *image, const struct pl
 	return err ? live_err : 0;
 }
 
-/* The frames of a stack are of one process: its memory is opened once for them. Not for another generation: the memory stays that of the
- * program before. */
-static struct proxy_memory *live_memory(struct runtime_loader *loader, uint32_t tgid, uint32_t generation)
-{
-	if (loader->live.tgid != tgid || loader->live_generation != generation) {
-		proxy_memory_done(&loader->live);
-		loader->live = PROXY_MEMORY_OF(loader->proxy, tgid);
-		loader->live_generation = generation;
-	}
-	return &loader->live;
-}
-
 /* 0, or a negative errno as from struct runtime's `describe`; 1: the runtime is not supported, the frame is a mark. */
-static int describe_placed(struct runtime_loader *loader, const struct placed *placed, struct proxy_memory *live,
+static int describe_placed(struct runtime_loader *loader, const struct placed *placed, uint32_t tgid,
 			   const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy, bool is_again,
 			   struct runtime_function *ret_function)
 {
 	const struct runtime *runtime = runtime_of(frame->runtime);
+	CLEANUP(proxy_memory_done) struct proxy_memory live = PROXY_MEMORY_OF(loader->proxy, tgid);
 	struct kept_image *kept;
 	int err = -EAGAIN;
 
@@ -666,7 +650,7 @@ static int describe_placed(struct runtime_loader *loader, const struct placed *p
 		return err;
 	kept = &loader->files[placed->object].images[placed->image];
 	if (kept->image.is_supported)
-		err = describe_supported(&kept->image, placed, live, frame, copy, ret_function);
+		err = describe_supported(&kept->image, placed, &live, frame, copy, ret_function);
 	if (!is_again || !err)
 		judge(loader, kept, object_table_at(process_table_objects(loader->processes), placed->object)->path, err);
 	if (kept->image.is_supported)
@@ -684,9 +668,7 @@ enum runtime_answer runtime_loader_describe(struct runtime_loader *loader, uint3
 	int err;
 
 	*ret_function = (struct runtime_function){ .level = level };
-	err = process ? describe_placed(loader, &process->placed[frame->runtime], live_memory(loader, tgid, generation), frame, copy,
-					is_again, ret_function)
-		      : -ESRCH;
+	err = process ? describe_placed(loader, &process->placed[frame->runtime], tgid, frame, copy, is_again, ret_function) : -ESRCH;
 	if (err >= 0) {
 		loader->account->nr_frames_unnamed -= is_again;
 		return err || ret_function->is_mark ? RUNTIME_MARK : RUNTIME_NAMED;
