@@ -5,20 +5,27 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Returns how many of these ascending values are at most `value`. The last of them is at that index minus 1. */
-static inline uint32_t array_count_at_most(const uint64_t *values, uint32_t nr, uint64_t value)
+/* Returns how many of these items, each of which begins with an ascending value, have one that is at most `value`. The last of them is at
+ * that index minus 1. */
+static inline uint32_t array_count_starts(const void *items, uint32_t nr, size_t item_bytes, uint64_t value)
 {
 	uint32_t lo = 0, hi = nr;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (values[mid] <= value)
+		if (*(const uint64_t *)((const char *)items + mid * item_bytes) <= value)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
 	return lo;
+}
+
+/* The same of the values alone. */
+static inline uint32_t array_count_at_most(const uint64_t *values, uint32_t nr, uint64_t value)
+{
+	return array_count_starts(values, nr, sizeof(*values), value);
 }
 
 /* Makes room for one more item after the first `nr`. *array_ptr points to allocated memory or is NULL. The capacity starts at `first` and

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cfi/code_frames.h"
 #include "cfi/code_window.h"
 #include "cfi/native_image.h"
@@ -66,17 +67,9 @@ static void walk_done(struct walk *walk)
 /* The gap that contains an address; NULL: none. */
 static const struct code_gap *gap_of(const struct walk *walk, uint64_t vaddr)
 {
-	size_t low = 0, high = walk->nr_gaps;
+	uint32_t nr = array_count_starts(walk->gaps, (uint32_t)walk->nr_gaps, sizeof(*walk->gaps), vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (walk->gaps[mid].start_vaddr <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && vaddr < walk->gaps[low - 1].end_vaddr ? &walk->gaps[low - 1] : NULL;
+	return nr && vaddr < walk->gaps[nr - 1].end_vaddr ? &walk->gaps[nr - 1] : NULL;
 }
 
 static uint32_t *slot_of(const struct walk *walk, uint64_t vaddr)

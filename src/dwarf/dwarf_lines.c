@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "dwarf/dwarf_private.h"
 
 #define MAX_UNITS	  (1u << 20)
@@ -291,17 +292,7 @@ static int find_unit(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf
 /* The number of rows that start at or before the address; the last of them is the address's. */
 static uint32_t nr_rows_before(const struct dwarf_unit *unit, uint64_t elf_vaddr)
 {
-	uint32_t low = 0, high = unit->nr_rows;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (unit->rows[middle].vaddr <= elf_vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_count_starts(unit->rows, unit->nr_rows, sizeof(*unit->rows), elf_vaddr);
 }
 
 static void find_row(const struct dwarf_unit *unit, uint64_t elf_vaddr, const char **file, uint32_t *line)

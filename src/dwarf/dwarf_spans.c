@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define MAX_SPANS (1u << 23)
 #define MAX_STEPS 1024 /* of a search: for hostile files; compilers nest some dozens */
 
@@ -61,17 +63,7 @@ int dwarf_spans_seal(struct dwarf_spans *spans)
 /* The number of spans that start at or before the address. */
 static uint32_t nr_before(const struct dwarf_spans *spans, uint64_t elf_vaddr)
 {
-	uint32_t low = 0, high = spans->nr;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (spans->at[middle].start <= elf_vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_count_starts(spans->at, spans->nr, sizeof(*spans->at), elf_vaddr);
 }
 
 uint32_t dwarf_spans_find(const struct dwarf_spans *spans, uint64_t elf_vaddr)

@@ -119,17 +119,7 @@ size_t name_cache_bytes(const struct name_cache *cache)
 /* The number of extents that start at or before the address. */
 static uint32_t nr_before(const struct cached_file *file, uint64_t address)
 {
-	uint32_t from = 0, to = file->nr;
-
-	while (from < to) {
-		uint32_t middle = from + (to - from) / 2;
-
-		if (file->list[middle].extent.start <= address)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return array_count_starts(file->list, file->nr, sizeof(*file->list), address);
 }
 
 /* NULL: no extent has the address. */

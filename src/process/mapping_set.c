@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/array.h"
+
 struct mapping_set *mapping_set_new(struct object_table *objects, const struct process_mapping *mappings, uint32_t nr)
 {
 	struct mapping_set *set = malloc(sizeof(*set) + nr * sizeof(*mappings));
@@ -92,15 +94,5 @@ uint64_t shared_mappings_since(const struct shared_mappings *shared, uint32_t ge
 
 uint32_t mappings_upper_bound(const struct process_mapping *mappings, uint32_t nr, uint64_t pc)
 {
-	uint32_t lo = 0, hi = nr;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (mappings[mid].start_pc <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return array_count_starts(mappings, nr, sizeof(*mappings), pc);
 }

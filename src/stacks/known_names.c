@@ -5,6 +5,7 @@
 
 #define TABLE_BYTES ((size_t)1 << 20) /* of each of the two */
 #define FRAME_BYTES ((size_t)1 << 20) /* room for one frame more, with all that are inlined into each other */
+#define EMPTY_TABLE FRAME_TABLE_INIT(TABLE_BYTES + FRAME_BYTES)
 
 struct known_names {
 	struct frame_table young, old; /* frames are added to the one, until it is full or KNOWN_NAMES_NS old: then it is the other */
@@ -17,7 +18,7 @@ struct known_names *known_names_new(void)
 	struct known_names *names = calloc(1, sizeof(*names));
 
 	if (names)
-		names->young = names->old = FRAME_TABLE_INIT(TABLE_BYTES + FRAME_BYTES);
+		names->young = names->old = EMPTY_TABLE;
 	return names;
 }
 
@@ -34,7 +35,7 @@ static void grow_old(struct known_names *names, uint64_t now_ns)
 {
 	frame_table_done(&names->old);
 	names->old = names->young;
-	names->young = FRAME_TABLE_INIT(TABLE_BYTES + FRAME_BYTES);
+	names->young = EMPTY_TABLE;
 	names->since_ns = now_ns;
 }
 
@@ -76,7 +77,7 @@ void known_names_learn(struct known_names *names, const struct frame_table *wind
 	for (uint32_t i = 0; !is_full && i < window->frames.nr; i++) {
 		if (!learn(names, window, interned_at(&window->frames, i))) {
 			frame_table_done(&names->young);
-			names->young = FRAME_TABLE_INIT(TABLE_BYTES + FRAME_BYTES);
+			names->young = EMPTY_TABLE;
 			is_full = true;
 		}
 		is_full |= frame_table_bytes(&names->young) > TABLE_BYTES;

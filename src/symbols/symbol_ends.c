@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "cfi/cfi.h"
 #include "cfi/code_end.h"
@@ -66,22 +67,15 @@ static void read_fdes(struct ends *ends)
 static uint64_t fde_end(struct ends *ends, uint64_t vaddr, uint64_t *ret_next)
 {
 	const struct code_range *fdes;
-	size_t lo = 0, hi, nr;
+	uint32_t nr, nr_before;
 
 	if (!ends->fdes_read)
 		read_fdes(ends);
 	fdes = (const struct code_range *)ends->fdes.data;
-	hi = nr = ends->fdes.size / sizeof(*fdes);
-	while (lo < hi) { /* number of FDEs that start at or below vaddr */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (fdes[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	*ret_next = lo < nr ? fdes[lo].start : UINT64_MAX;
-	return lo && vaddr < fdes[lo - 1].end ? fdes[lo - 1].end : 0;
+	nr = (uint32_t)(ends->fdes.size / sizeof(*fdes));
+	nr_before = array_count_starts(fdes, nr, sizeof(*fdes), vaddr);
+	*ret_next = nr_before < nr ? fdes[nr_before].start : UINT64_MAX;
+	return nr_before && vaddr < fdes[nr_before - 1].end ? fdes[nr_before - 1].end : 0;
 }
 
 /* The address up to which the instructions continue from `start`, at most `end`. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "symbols/plt_names.h"
 
 #define MAX_SYMTAB_BYTES ((size_t)384 << 20) /* 16 M symbols */
@@ -215,17 +216,10 @@ static int merge(struct symbol_list *list, size_t nr_sorted)
 /* Returns the best name of the function that starts at elf_vaddr. Searches the first `nr` symbols, which are sorted. NULL: none. */
 static const char *name_at(const struct symbol_list *list, size_t nr, uint64_t elf_vaddr)
 {
-	size_t lo = 0, hi = nr;
+	uint32_t nr_before = array_count_starts(list->symbols, (uint32_t)nr, sizeof(*list->symbols), elf_vaddr);
+	const struct raw_symbol *last = nr_before ? &list->symbols[nr_before - 1] : NULL;
 
-	while (lo < hi) { /* number of symbols that start at or below elf_vaddr */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (list->symbols[mid].start <= elf_vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && list->symbols[lo - 1].start == elf_vaddr ? list->strings + list->symbols[lo - 1].name : NULL;
+	return last && last->start == elf_vaddr ? list->strings + last->name : NULL;
 }
 
 static int add_stubs(struct symbol_list *list, const struct plt_names *plt)
