@@ -38,12 +38,12 @@ static int answer_table(const struct elf_file *elf, struct diag *diag, struct bu
 	return err ? err : table_image_make(table, rules, &(struct table_key){ 0 }, to);
 }
 
-static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *elf, const char *path, struct reader *addresses,
-			 struct name_writer *writer)
+static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *elf, const char *path,
+			 const struct symbol_addresses *addresses, struct name_writer *writer)
 {
-	while (reader_left(addresses)) {
+	for (size_t i = 0; i < addresses->nr; i++) {
 		struct symbol_name names[NAME_ANSWERS_MAX];
-		uint64_t address = reader_u64(addresses);
+		uint64_t address = addresses->elf_vaddrs[i];
 		struct symbol_extent extent;
 		uint32_t nr = 0;
 		int err = symbolizer_object(symbolizer, THE_OBJECT, elf, path, address, names, NAME_ANSWERS_MAX, &nr);
@@ -68,25 +68,39 @@ static int read_request(const void *body, size_t size, struct names_request *ret
 	return reader.bad ? -EBADMSG : 0;
 }
 
+/* An aligned copy. NULL: no memory. */
+static uint64_t *copy_addresses(const struct reader *addresses)
+{
+	uint64_t *copy = malloc(reader_left(addresses) + 1);
+
+	if (copy)
+		memcpy(copy, addresses->pos, reader_left(addresses));
+	return copy;
+}
+
 /* Takes over `fetched`; -1: none. An unusable one is counted and ignored. */
 static int answer_names(const struct elf_file *elf, int fetched, const void *body, size_t size, struct buffer *to)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
 	CLEANUP(name_writer_done) struct name_writer writer;
+	CLEANUP(freep) uint64_t *elf_vaddrs = NULL;
+	struct symbol_addresses addresses;
 	struct names_request request;
 	struct dwarf_lines_counts lines;
-	struct reader addresses;
+	struct reader asked;
 	const char *path;
-	int err = read_request(body, size, &request, &addresses, &path);
+	int err = read_request(body, size, &request, &asked, &path);
 
 	name_writer_init(&writer);
 	if (fetched >= 0 && debug_file_take(elf, fetched, &debug))
 		writer.nr_refused = 1;
 	if (err)
 		return err;
-	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = request.lines, .fetched = debug });
-	if (!symbolizer)
+	elf_vaddrs = copy_addresses(&asked);
+	addresses = (struct symbol_addresses){ .elf_vaddrs = elf_vaddrs, .nr = request.nr_addresses };
+	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = request.lines, .fetched = debug, .addresses = &addresses });
+	if (!symbolizer || !elf_vaddrs)
 		return -ENOMEM;
 	err = look_up_names(symbolizer, elf, path, &addresses, &writer);
 	lines = symbolizer_lines_counts(symbolizer);

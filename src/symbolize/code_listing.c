@@ -179,14 +179,14 @@ static int find_function(const struct elf_file *elf, const char *path, uint64_t 
 			 struct symbol *ret_symbol)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
-	int err = symbol_table_read(elf, NULL, table);
+	int err = symbol_table_read(elf, NULL, NULL, table);
 
 	if (!err)
 		err = symbol_table_find(*table, elf_vaddr, ret_symbol);
 	if (!err || debug_file_open(elf, path, DEBUG_DIR, &debug))
 		return err;
 	symbol_table_free(MOVE(*table));
-	err = symbol_table_read_debug(elf, debug, NULL, table);
+	err = symbol_table_read_debug(elf, debug, NULL, NULL, table);
 	return err ? err : symbol_table_find(*table, elf_vaddr, ret_symbol);
 }
 

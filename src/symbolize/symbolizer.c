@@ -10,7 +10,6 @@
 #include "symbolize/debug_file.h"
 #include "symbolize/demangle.h"
 #include "symbolize/kallsyms.h"
-#include "symbols/symbols.h"
 
 #define MAX_GO_FRAMES	 64
 #define MAX_DWARF_FRAMES 256
@@ -40,6 +39,7 @@ struct symbolizer {
 	uint32_t nr_programs;
 	bool lines;
 	const struct elf_file *fetched; /* NULL: none */
+	const struct symbol_addresses *addresses; /* NULL: all */
 	int kernel_err;	      /* 0: not read yet, or read */
 	struct cache objects; /* by the caller's object number: struct names */
 	struct cache texts;   /* by the address of the linked name in its table: the demangled name */
@@ -112,6 +112,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
 	symbolizer->programs = options ? options->programs : NULL;
 	symbolizer->nr_programs = options ? options->nr_programs : 0;
 	symbolizer->fetched = options ? options->fetched : NULL;
+	symbolizer->addresses = options ? options->addresses : NULL;
 	if (!symbolizer->kallsyms_path || !symbolizer->debug_dir) {
 		symbolizer_free(symbolizer);
 		return NULL;
@@ -225,12 +226,12 @@ static struct symbol_table *read_object(const struct symbolizer *symbolizer, con
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
 	struct symbol_table *own = NULL, *better = NULL;
 
-	if (symbol_table_read(elf, NULL, &own))
+	if (symbol_table_read(elf, symbolizer->addresses, NULL, &own))
 		own = NULL;
 	if (own && !symbol_table_is_dynamic(own))
 		return own;
-	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug) || symbol_table_read_debug(elf, debug, NULL, &better)) {
-		if (!symbolizer->fetched || symbol_table_read_debug(elf, symbolizer->fetched, NULL, &better))
+	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug) || symbol_table_read_debug(elf, debug, symbolizer->addresses, NULL, &better)) {
+		if (!symbolizer->fetched || symbol_table_read_debug(elf, symbolizer->fetched, symbolizer->addresses, NULL, &better))
 			return own;
 	}
 	symbol_table_free(own);

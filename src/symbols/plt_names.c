@@ -214,13 +214,18 @@ static void find_arm64(struct plt *plt, const struct elf_section *section, const
 	}
 }
 
+bool plt_names_is_section(const char *name)
+{
+	return strncmp(name, ".plt", 4) == 0 || strncmp(name, ".iplt", 5) == 0;
+}
+
 static int find_entries(struct plt *plt, const struct elf_section *section)
 {
 	CLEANUP(freep) void *code = NULL;
 	size_t size;
 	int err;
 
-	if (!(section->flags & SHF_EXECINSTR) || (strncmp(section->name, ".plt", 4) != 0 && strncmp(section->name, ".iplt", 5) != 0))
+	if (!(section->flags & SHF_EXECINSTR) || !plt_names_is_section(section->name))
 		return 0;
 	err = elf_file_read_section(plt->elf, section, plt->plt_left, NULL, &code, &size);
 	if (err)

@@ -25,6 +25,8 @@ struct plt_names {
 	size_t strings_size;
 };
 
+/* Is it the name of a section of stubs? */
+bool plt_names_is_section(const char *name);
 /* 0; -ENODATA when there are none; -EBADMSG; -EFBIG; -ENOMEM. */
 MUST_CHECK int plt_names_read(const struct elf_file *elf, struct plt_names *ret_names);
 void plt_names_done(struct plt_names *names);

@@ -104,8 +104,8 @@ static uint64_t guess_end(struct ends *ends, const struct raw_symbol *symbol, ui
 {
 	uint64_t end, next_fde, covering;
 
-	if (symbol->start < cover && symbol->is_label)
-		return symbol->start; /* a location in the enclosing function */
+	if ((symbol->start < cover && symbol->is_label) || next_start == symbol->start)
+		return symbol->start; /* a location in the enclosing function, or not asked for */
 	if (__builtin_add_overflow(symbol->start, SYMBOL_MAX_GUESSED_BYTES, &end))
 		end = UINT64_MAX;
 	covering = fde_end(ends, symbol->start, &next_fde);
@@ -124,15 +124,23 @@ static uint64_t guess_end(struct ends *ends, const struct raw_symbol *symbol, ui
 	return covering || !ends->hides_locals ? end : end_by_code(ends, symbol->start, end);
 }
 
+/* Where the symbol after those that start at `start` does; `next`: its number, if all symbols are in the list. Returns `start` for symbols
+ * that are there for their ends. */
+static uint64_t next_of(const struct symbol_list *list, uint64_t start, uint32_t next)
+{
+	if (list->focus)
+		return symbol_focus_next(list->focus, start);
+	return next < list->nr ? list->symbols[next].start : UINT64_MAX;
+}
+
 /* The symbols [first, next) have the same start, the best one is last. Gives each an end. The extent stays empty for a symbol that a better
  * one covers as far, and for labels (like __start_text) beside a symbol with a size. `group_end`: the greatest end among them. */
-static void settle_group(struct ends *ends, size_t first, size_t next, uint64_t group_end, uint64_t cover)
+static void settle_group(struct ends *ends, uint32_t first, uint32_t next, uint64_t group_end, uint64_t cover)
 {
 	struct symbol_list *list = ends->list;
-	uint64_t start = list->symbols[first].start, end = start;
-	uint64_t next_start = next < list->nr ? list->symbols[next].start : UINT64_MAX;
+	uint64_t start = list->symbols[first].start, end = start, next_start = next_of(list, start, next);
 
-	for (size_t i = next; i-- > first;) {
+	for (uint32_t i = next; i-- > first;) {
 		struct raw_symbol *symbol = &list->symbols[i];
 
 		if (symbol->end == start && !(symbol->is_label && group_end > start))
@@ -147,13 +155,11 @@ static void settle_group(struct ends *ends, size_t first, size_t next, uint64_t 
 int symbol_list_settle(struct symbol_list *list, const struct elf_file *elf)
 {
 	CLEANUP(ends_done)
-	struct ends ends = { .list = list, .elf = elf, .fdes = BUFFER_INIT(MAX_FDES * sizeof(struct code_range)), .hides_locals = true };
+	struct ends ends = { .list = list, .elf = elf, .fdes = BUFFER_INIT(MAX_FDES * sizeof(struct code_range)), .hides_locals = !list->has_local };
 	uint64_t cover = 0;
-	size_t next;
+	uint32_t next;
 
-	for (size_t i = 0; i < list->nr && ends.hides_locals; i++)
-		ends.hides_locals = list->symbols[i].rank != SYMBOL_LOCAL;
-	for (size_t first = 0; first < list->nr; first = next) {
+	for (uint32_t first = 0; first < list->nr; first = next) {
 		uint64_t group_end = 0;
 
 		for (next = first; next < list->nr && list->symbols[next].start == list->symbols[first].start; next++)

@@ -7,15 +7,16 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "symbols/plt_names.h"
 
 #define MAX_SYMTAB_BYTES ((size_t)384 << 20) /* 16 M symbols */
+#define MAX_SYMBOLS	 (UINT32_MAX / 2)
 #define MAX_STRTAB_BYTES ((size_t)1 << 30)   /* of all tables together, so that offsets fit 32 bits */
 
 void symbol_list_done(struct symbol_list *list)
 {
 	free(list->symbols);
 	free(list->strings);
+	plt_names_done(&list->plt);
 }
 
 /* Returns the first section of a type; NULL: none. */
@@ -85,21 +86,6 @@ static bool take_symbol(const struct elf_file *elf, const Elf64_Sym *sym, struct
 	return true;
 }
 
-/* Makes room for `nr` more symbols. */
-static int reserve(struct symbol_list *list, size_t nr)
-{
-	struct raw_symbol *symbols;
-
-	if (nr <= list->capacity - list->nr)
-		return 0;
-	symbols = reallocarray(list->symbols, list->nr + nr, sizeof(*symbols));
-	if (!symbols)
-		return -ENOMEM;
-	list->symbols = symbols;
-	list->capacity = list->nr + nr;
-	return 0;
-}
-
 /* Takes over the strings on success; *ret_base is their offset among all strings. */
 static int add_strings(struct symbol_list *list, void **strings, size_t size, uint32_t *ret_base)
 {
@@ -122,26 +108,78 @@ static int add_strings(struct symbol_list *list, void **strings, size_t size, ui
 	return 0;
 }
 
-static int take_symbols(struct symbol_list *list, const struct elf_file *elf, const char *bytes, size_t size, uint32_t base)
+/* Of a function? An empty cold part made by gcc is none: the code at its address belongs to another function. */
+static bool has_function_name(struct symbol_list *list, const struct raw_symbol *raw)
 {
-	size_t nr = size / sizeof(Elf64_Sym), nr_before = list->nr;
-	int err = reserve(list, nr);
+	char *name = list->strings + raw->name;
 
-	for (size_t i = 0; i < nr && !err; i++) {
-		struct raw_symbol *raw = &list->symbols[list->nr];
-		Elf64_Sym sym;
+	cut_version(name);
+	return names_a_function(name) && (raw->end != raw->start || !strstr(name, ".cold"));
+}
 
-		memcpy(&sym, bytes + i * sizeof(sym), sizeof(sym));
-		if (sym.st_name >= list->strings_size - base || !take_symbol(elf, &sym, raw))
+/* The symbols of one table. */
+struct table_symbols {
+	const struct elf_file *elf;
+	const char *bytes;
+	size_t nr;
+	uint32_t base; /* of its names, among all strings */
+};
+
+/* False: symbol i is of no function. Its name is not looked at. */
+static bool symbol_at(const struct symbol_list *list, const struct table_symbols *table, size_t i, struct raw_symbol *ret_raw)
+{
+	Elf64_Sym sym;
+
+	memcpy(&sym, table->bytes + i * sizeof(sym), sizeof(sym));
+	if (sym.st_name >= list->strings_size - table->base || !take_symbol(table->elf, &sym, ret_raw))
+		return false;
+	ret_raw->name += table->base;
+	return true;
+}
+
+/* Names are looked at only where they matter: that is what takes the time. */
+static void see_symbols(struct symbol_list *list, const struct table_symbols *table)
+{
+	for (size_t i = 0; i < table->nr; i++) {
+		struct raw_symbol raw;
+
+		if (!symbol_at(list, table, i, &raw) ||
+		    (list->has_function && (list->has_local || raw.rank != SYMBOL_LOCAL) &&
+		     !symbol_focus_matters(list->focus, raw.start, raw.end)) ||
+		    !has_function_name(list, &raw))
 			continue;
-		raw->name += base;
-		cut_version(list->strings + raw->name);
-		/* An empty cold part made by gcc: the code at its address belongs to another function. */
-		if (!sym.st_size && strstr(list->strings + raw->name, ".cold"))
-			continue;
-		list->nr += names_a_function(list->strings + raw->name);
+		list->has_function = true;
+		list->has_local |= raw.rank == SYMBOL_LOCAL;
+		symbol_focus_see(list->focus, raw.start, raw.end);
 	}
-	return err ? err : list->nr > nr_before ? 0 : -ENODATA;
+	symbol_focus_settle(list->focus);
+}
+
+/* Makes room for one more symbol. */
+static int reserve(struct symbol_list *list)
+{
+	return array_grow(&list->symbols, list->nr, &list->capacity, sizeof(*list->symbols), 64, MAX_SYMBOLS) ? 0 : -ENOMEM;
+}
+
+static int take_symbols(struct symbol_list *list, const struct table_symbols *table)
+{
+	int err = 0;
+
+	if (list->focus)
+		see_symbols(list, table);
+	for (size_t i = 0; i < table->nr && !err; i++) {
+		struct raw_symbol raw;
+
+		if (!symbol_at(list, table, i, &raw) || (list->focus && !symbol_focus_keeps(list->focus, raw.start, raw.end)) ||
+		    !has_function_name(list, &raw))
+			continue;
+		list->has_function = true;
+		list->has_local |= raw.rank == SYMBOL_LOCAL;
+		err = reserve(list);
+		if (!err)
+			list->symbols[list->nr++] = raw;
+	}
+	return err ? err : list->has_function ? 0 : -ENODATA;
 }
 
 int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32_t type, struct diag *diag)
@@ -165,7 +203,7 @@ int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32
 	if (!strings_size || ((char *)strings)[strings_size - 1] != '\0')
 		return diag_errno(diag, EBADMSG, "string table of section %s does not end", section->name);
 	err = add_strings(list, &strings, strings_size, &base);
-	return err ? err : take_symbols(list, elf, bytes, size, base);
+	return err ? err : take_symbols(list, &(struct table_symbols){ elf, bytes, size / sizeof(Elf64_Sym), base });
 }
 
 /* Sorts by start; among symbols with the same start, the best name comes last. */
@@ -189,16 +227,16 @@ static int compare_symbols(const void *left, const void *right, void *strings)
 }
 
 /* Those from number `from` on. */
-static void sort(struct symbol_list *list, size_t from)
+static void sort(struct symbol_list *list, uint32_t from)
 {
 	if (list->nr > from)
 		qsort_r(list->symbols + from, list->nr - from, sizeof(*list->symbols), compare_symbols, list->strings);
 }
 
 /* Sorts the few from number `nr_sorted` on into those before. 0 or -ENOMEM. */
-static int merge(struct symbol_list *list, size_t nr_sorted)
+static int merge(struct symbol_list *list, uint32_t nr_sorted)
 {
-	size_t nr_few = list->nr - nr_sorted, to = list->nr;
+	uint32_t nr_few = list->nr - nr_sorted, to = list->nr;
 	CLEANUP(freep) struct raw_symbol *few = nr_few ? calloc(nr_few, sizeof(*few)) : NULL;
 
 	if (!few)
@@ -214,27 +252,81 @@ static int merge(struct symbol_list *list, size_t nr_sorted)
 }
 
 /* Returns the best name of the function that starts at elf_vaddr. Searches the first `nr` symbols, which are sorted. NULL: none. */
-static const char *name_at(const struct symbol_list *list, size_t nr, uint64_t elf_vaddr)
+static const char *name_at(const struct symbol_list *list, uint32_t nr, uint64_t elf_vaddr)
 {
-	uint32_t nr_before = array_count_starts(list->symbols, (uint32_t)nr, sizeof(*list->symbols), elf_vaddr);
+	uint32_t nr_before = array_count_starts(list->symbols, nr, sizeof(*list->symbols), elf_vaddr);
 	const struct raw_symbol *last = nr_before ? &list->symbols[nr_before - 1] : NULL;
 
 	return last && last->start == elf_vaddr ? list->strings + last->name : NULL;
 }
 
-static int add_stubs(struct symbol_list *list, const struct plt_names *plt)
+static bool is_plt(const struct elf_section *section)
 {
-	const struct plt_entry *entries = (const struct plt_entry *)plt->entries.data;
-	size_t nr_entries = plt->entries.size / sizeof(*entries), nr_known = list->nr;
+	return (section->flags & SHF_EXECINSTR) && plt_names_is_section(section->name);
+}
+
+/* Is one of the addresses in a section of stubs? If none is, each such section is a symbol without a name. */
+static bool wants_plt(const struct symbol_list *list, const struct elf_file *elf)
+{
+	bool is_wanted = !list->focus;
+
+	for (uint32_t i = 0; i < elf_file_nr_sections(elf) && !is_wanted; i++) {
+		const struct elf_section *section = elf_file_section(elf, i);
+
+		is_wanted = is_plt(section) && symbol_focus_has(list->focus, section->vaddr, section->vaddr + section->size);
+	}
+	for (uint32_t i = 0; i < elf_file_nr_sections(elf) && !is_wanted; i++) {
+		const struct elf_section *section = elf_file_section(elf, i);
+
+		if (is_plt(section))
+			symbol_focus_see(list->focus, section->vaddr, section->vaddr + section->size);
+	}
+	return is_wanted;
+}
+
+/* Drops the stubs that decide about no address. The function that chooses a stub's target gives it its name, so it is kept, too. */
+static int focus_plt(struct symbol_list *list)
+{
+	struct plt_entry *entries = (struct plt_entry *)list->plt.entries.data;
+	size_t nr_entries = list->plt.entries.size / sizeof(*entries), nr = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < nr_entries; i++)
+		symbol_focus_see(list->focus, entries[i].elf_vaddr, entries[i].elf_vaddr + entries[i].size_bytes);
+	symbol_focus_settle(list->focus);
+	for (size_t i = 0; i < nr_entries; i++) {
+		if (symbol_focus_keeps(list->focus, entries[i].elf_vaddr, entries[i].elf_vaddr + entries[i].size_bytes))
+			entries[nr++] = entries[i];
+	}
+	list->plt.entries.size = nr * sizeof(*entries);
+	for (size_t i = 0; i < nr && !err; i++)
+		err = entries[i].resolver_vaddr ? symbol_focus_add(list->focus, entries[i].resolver_vaddr) : 0;
+	return err;
+}
+
+int symbol_list_read_plt(struct symbol_list *list, const struct elf_file *elf)
+{
+	int err = wants_plt(list, elf) ? plt_names_read(elf, &list->plt) : -ENODATA;
+
+	if (!err && list->focus)
+		err = focus_plt(list);
+	return err == -ENOMEM ? err : 0;
+}
+
+static int add_stubs(struct symbol_list *list)
+{
+	const struct plt_entry *entries = (const struct plt_entry *)list->plt.entries.data;
+	size_t nr_entries = list->plt.entries.size / sizeof(*entries);
 	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(MAX_STRTAB_BYTES - list->strings_size);
-	uint32_t base;
-	int err = reserve(list, nr_entries);
+	uint32_t nr_known = list->nr, base;
+	int err = 0;
 
 	for (size_t i = 0; i < nr_entries && !err; i++) {
 		const struct plt_entry *entry = &entries[i];
-		const char *name = entry->resolver_vaddr ? name_at(list, nr_known, entry->resolver_vaddr) : plt->strings + entry->name;
+		const char *name = entry->resolver_vaddr ? name_at(list, nr_known, entry->resolver_vaddr) : list->plt.strings + entry->name;
 
-		if (!name)
+		err = name ? reserve(list) : 0;
+		if (!name || err)
 			continue;
 		list->symbols[list->nr++] = (struct raw_symbol){ .start = entry->elf_vaddr,
 								 .end = entry->elf_vaddr + entry->size_bytes,
@@ -250,14 +342,12 @@ static int add_stubs(struct symbol_list *list, const struct plt_names *plt)
 	return err;
 }
 
-int symbol_list_add_plt(struct symbol_list *list, const struct elf_file *elf)
+int symbol_list_add_plt(struct symbol_list *list)
 {
-	CLEANUP(plt_names_done) struct plt_names plt = { 0 };
-	size_t nr_known = list->nr;
-	int err = plt_names_read(elf, &plt);
+	uint32_t nr_known = list->nr;
+	int err;
 
 	sort(list, 0);
-	if (!err)
-		err = add_stubs(list, &plt) ?: merge(list, nr_known);
+	err = add_stubs(list) ?: merge(list, nr_known);
 	return err == -ENOMEM ? err : 0;
 }

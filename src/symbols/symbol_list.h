@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "elf/elf_file.h"
+#include "symbols/plt_names.h"
+#include "symbols/symbol_focus.h"
 
 enum symbol_rank { SYMBOL_GLOBAL, SYMBOL_WEAK, SYMBOL_LOCAL };
 
@@ -22,16 +24,21 @@ struct raw_symbol {
 
 struct symbol_list {
 	struct raw_symbol *symbols;
-	size_t nr, capacity;
+	uint32_t nr, capacity;
 	char *strings; /* each name ends in NUL */
 	size_t strings_size;
+	struct symbol_focus *focus; /* keep only what decides about its addresses; NULL: all. Borrowed */
+	struct plt_names plt;	    /* the stubs to be added */
+	bool has_function, has_local; /* one was met, kept or not */
 };
 
 void symbol_list_done(struct symbol_list *list);
-/* Adds the first symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). 0; -ENODATA: there is none, or it has no function; -EBADMSG; -EFBIG;
- * -ENOMEM. */
+/* Adds the first symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). 0; -ENODATA: there is none, or no table so far has a function; -EBADMSG;
+ * -EFBIG; -ENOMEM. */
 MUST_CHECK int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32_t type, struct diag *diag);
-/* Sorts by start, of one start the best alias last, and adds the stubs. 0 or -ENOMEM; a damaged PLT counts as none. */
-MUST_CHECK int symbol_list_add_plt(struct symbol_list *list, const struct elf_file *elf);
+/* Reads the stubs of the running file, before the first symbol table. 0 or -ENOMEM; a damaged PLT counts as none. */
+MUST_CHECK int symbol_list_read_plt(struct symbol_list *list, const struct elf_file *elf);
+/* Sorts by start, of one start the best alias last, and adds the stubs. 0 or -ENOMEM. */
+MUST_CHECK int symbol_list_add_plt(struct symbol_list *list);
 /* Gives each symbol of a sorted list its end; `elf` has the code. A symbol to be left out keeps end == start. 0 or -ENOMEM. */
 MUST_CHECK int symbol_list_settle(struct symbol_list *list, const struct elf_file *elf);

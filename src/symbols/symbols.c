@@ -23,6 +23,7 @@ struct symbol_table {
 	struct extent *extents;
 	uint32_t nr;
 	bool is_dynamic;
+	struct symbol_focus focus; /* the addresses that may be asked for; without places: all */
 	char *strings;
 };
 
@@ -32,6 +33,7 @@ void symbol_table_free(struct symbol_table *table)
 		return;
 	free(table->starts);
 	free(table->extents);
+	symbol_focus_done(&table->focus);
 	free(table->strings);
 	free(table);
 }
@@ -45,15 +47,15 @@ static int fill_table(struct symbol_table *table, const struct symbol_list *list
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < list->nr; i++)
+	for (uint32_t i = 0; i < list->nr; i++)
 		nr += list->symbols[i].end > list->symbols[i].start;
-	if (!nr)
+	if (!nr && !(list->focus && list->has_function))
 		return -ENODATA;
-	table->starts = calloc(nr, sizeof(*table->starts));
-	table->extents = calloc(nr, sizeof(*table->extents));
+	table->starts = calloc(nr + 1, sizeof(*table->starts));
+	table->extents = calloc(nr + 1, sizeof(*table->extents));
 	if (!table->starts || !table->extents)
 		return -ENOMEM;
-	for (size_t i = 0; i < list->nr; i++) {
+	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct raw_symbol *symbol = &list->symbols[i];
 		uint64_t size = symbol->end - symbol->start;
 		uint32_t at = table->nr, parent = at ? at - 1 : NO_PARENT;
@@ -68,27 +70,6 @@ static int fill_table(struct symbol_table *table, const struct symbol_list *list
 		table->extents[at].parent = parent;
 		table->nr++;
 	}
-	return 0;
-}
-
-/* `elf`: the running file, which has the code and the stubs. */
-static int make_table(struct symbol_list *list, const struct elf_file *elf, bool is_dynamic, struct symbol_table **ret_table)
-{
-	CLEANUP(symbol_table_freep) struct symbol_table *table = calloc(1, sizeof(*table));
-	int err;
-
-	if (!table)
-		return -ENOMEM;
-	table->is_dynamic = is_dynamic;
-	err = symbol_list_add_plt(list, elf);
-	if (!err)
-		err = symbol_list_settle(list, elf);
-	if (!err)
-		err = fill_table(table, list);
-	if (err)
-		return err;
-	table->strings = MOVE(list->strings);
-	*ret_table = MOVE(table);
 	return 0;
 }
 
@@ -108,32 +89,58 @@ static int add_dynamic(struct symbol_list *list, const struct elf_file *elf, str
 	return dynsym_err;
 }
 
-int symbol_table_read(const struct elf_file *elf, struct diag *diag, struct symbol_table **ret_table)
+/* Adds the best that the file has itself. */
+static int add_own(struct symbol_list *list, const struct elf_file *elf, struct diag *diag, bool *ret_is_dynamic)
 {
-	CLEANUP(symbol_list_done) struct symbol_list symtab = { 0 };
-	CLEANUP(symbol_list_done) struct symbol_list dynamic = { 0 };
 	struct diag symtab_diag = { 0 };
-	int err = symbol_list_add(&symtab, elf, SHT_SYMTAB, &symtab_diag), dynamic_err;
+	int err = symbol_list_add(list, elf, SHT_SYMTAB, &symtab_diag), dynamic_err;
 
-	if (!err)
-		return make_table(&symtab, elf, false, ret_table);
-	if (err == -ENOMEM)
+	if (!err || err == -ENOMEM)
 		return err;
-	dynamic_err = add_dynamic(&dynamic, elf, diag);
+	*ret_is_dynamic = true;
+	dynamic_err = add_dynamic(list, elf, diag);
 	if (dynamic_err == -ENODATA && err != -ENODATA)
 		return diag_errno(diag, -err, "%s", symtab_diag.text);
-	if (dynamic_err && dynamic_err != -ENODATA)
-		return dynamic_err;
-	/* Without a function of its own, it may have stubs. */
-	return make_table(&dynamic, elf, true, ret_table);
+	return dynamic_err == -ENODATA ? 0 : dynamic_err; /* without a function of its own, it may have stubs */
 }
 
-int symbol_table_read_debug(const struct elf_file *elf, const struct elf_file *debug, struct diag *diag, struct symbol_table **ret_table)
+/* `debug`: the file that has the symbols of `elf`; NULL: it has them itself. */
+static int read_table(const struct elf_file *elf, const struct elf_file *debug, const struct symbol_addresses *addresses,
+		      struct diag *diag, struct symbol_table **ret_table)
 {
+	CLEANUP(symbol_table_freep) struct symbol_table *table = calloc(1, sizeof(*table));
 	CLEANUP(symbol_list_done) struct symbol_list list = { 0 };
-	int err = symbol_list_add(&list, debug, SHT_SYMTAB, diag);
+	int err = table ? 0 : -ENOMEM;
 
-	return err ? err : make_table(&list, elf, false, ret_table);
+	if (!err && addresses) {
+		err = symbol_focus_init(&table->focus, addresses->elf_vaddrs, addresses->nr);
+		list.focus = &table->focus;
+	}
+	if (!err)
+		err = symbol_list_read_plt(&list, elf);
+	if (!err && debug)
+		err = symbol_list_add(&list, debug, SHT_SYMTAB, diag);
+	else if (!err)
+		err = add_own(&list, elf, diag, &table->is_dynamic);
+	if (!err)
+		err = symbol_list_add_plt(&list) ?: symbol_list_settle(&list, elf) ?: fill_table(table, &list);
+	if (err)
+		return err;
+	table->strings = MOVE(list.strings);
+	*ret_table = MOVE(table);
+	return 0;
+}
+
+int symbol_table_read(const struct elf_file *elf, const struct symbol_addresses *addresses, struct diag *diag,
+		      struct symbol_table **ret_table)
+{
+	return read_table(elf, NULL, addresses, diag, ret_table);
+}
+
+int symbol_table_read_debug(const struct elf_file *elf, const struct elf_file *debug, const struct symbol_addresses *addresses,
+			    struct diag *diag, struct symbol_table **ret_table)
+{
+	return read_table(elf, debug, addresses, diag, ret_table);
 }
 
 /* Goes from the last symbol that starts at or before the address outwards, past those that end before it, to the innermost one that covers
@@ -159,12 +166,28 @@ int symbol_table_find(const struct symbol_table *table, uint64_t elf_vaddr, stru
 	uint64_t start;
 	uint32_t at = innermost(table, elf_vaddr, &start);
 
-	if (at == NO_PARENT)
+	if (at == NO_PARENT || (table->focus.places && !symbol_focus_find(&table->focus, elf_vaddr)))
 		return -ENOENT;
 	*ret_symbol = (struct symbol){ .elf_vaddr = table->starts[at],
 				       .size_bytes = table->extents[at].size_bytes,
 				       .name = table->strings + table->extents[at].name };
 	return 0;
+}
+
+/* Leaves out symbols that the table lacks. */
+static void narrow(const struct symbol_table *table, uint64_t elf_vaddr, uint64_t *start, uint64_t *end)
+{
+	const struct symbol_place *place = symbol_focus_find(&table->focus, elf_vaddr);
+	const struct symbol_place own = { .start = elf_vaddr, .next = elf_vaddr + 1 };
+
+	if (!place)
+		place = &own;
+	if (place->start > *start)
+		*start = place->start;
+	if (place->past > *start)
+		*start = place->past;
+	if (place->next < *end)
+		*end = place->next;
 }
 
 void symbol_table_extent(const struct symbol_table *table, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end)
@@ -174,6 +197,8 @@ void symbol_table_extent(const struct symbol_table *table, uint64_t elf_vaddr, u
 	uint64_t end = at == NO_PARENT ? UINT64_MAX : table->starts[at] + table->extents[at].size_bytes;
 
 	*ret_end = next < end ? next : end;
+	if (table->focus.places)
+		narrow(table, elf_vaddr, ret_start, ret_end);
 }
 
 uint32_t symbol_table_size(const struct symbol_table *table)

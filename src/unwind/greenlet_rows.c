@@ -105,7 +105,7 @@ int greenlet_walk(const struct elf_file *elf, cfi_row_fn row, void *arg)
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	has_begin = has_any(&list, BEGIN);
-	for (size_t i = 0; !err && i < list.nr; i++) {
+	for (uint32_t i = 0; !err && i < list.nr; i++) {
 		enum sonde_rule_kind kind = kind_of(&list, &list.symbols[i], has_begin);
 
 		if (kind != SONDE_RULE_KIND_NONE && list.symbols[i].start < list.symbols[i].end)

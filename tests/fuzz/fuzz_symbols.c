@@ -22,12 +22,35 @@ static void ask(const struct symbol_table *table, uint64_t elf_vaddr)
 	free(demangle(symbol.name));
 }
 
+/* The same of a table for some addresses. */
+static void ask_few(const struct elf_file *elf, const uint8_t *data, size_t size)
+{
+	CLEANUP(symbol_table_freep) struct symbol_table *table = NULL;
+	uint64_t elf_vaddrs[8] = { 0 }, start, end;
+	size_t bytes = size < sizeof(elf_vaddrs) ? size : sizeof(elf_vaddrs);
+	struct symbol symbol;
+
+	memcpy(elf_vaddrs, data + size - bytes, bytes);
+	if (symbol_table_read(elf, &(struct symbol_addresses){ elf_vaddrs, 8 }, NULL, &table))
+		return;
+	for (size_t i = 0; i < 8; i++) {
+		if (!symbol_table_find(table, elf_vaddrs[i], &symbol) && elf_vaddrs[i] - symbol.elf_vaddr >= symbol.size_bytes)
+			abort();
+		symbol_table_extent(table, elf_vaddrs[i], &start, &end);
+		if (elf_vaddrs[i] < start || (elf_vaddrs[i] >= end && end != UINT64_MAX))
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(symbol_table_freep) struct symbol_table *table = NULL;
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 
-	if (elf_file_open_memory(data, size, NULL, &elf) || symbol_table_read(elf, NULL, &table))
+	if (elf_file_open_memory(data, size, NULL, &elf))
+		return 0;
+	ask_few(elf, data, size);
+	if (symbol_table_read(elf, NULL, NULL, &table))
 		return 0;
 	if (symbol_table_size(table) == 0)
 		abort();							      /* must be -ENODATA */

@@ -104,7 +104,7 @@ static int read_bytes(struct image *image, struct symbol_table **ret_table)
 
 	if (elf_file_open_memory(image->bytes.data, image->bytes.size, &diag, &elf))
 		fail_msg("%s", diag.text);
-	return symbol_table_read(elf, NULL, ret_table);
+	return symbol_table_read(elf, NULL, NULL, ret_table);
 }
 
 static int read_image(struct image *image, struct symbol_table **ret_table)
@@ -291,6 +291,73 @@ static void assert_extent(const struct symbol_table *table, uint32_t vaddr, cons
 		assert_ptr_equal(of[at - 0x0ff8], of[vaddr - 0x0ff8]);
 }
 
+/* What a table of all symbols says of the address must be what the table for it says, and its extent must lie within. */
+static void assert_same(const struct symbol_table *all, const struct symbol_table *few, uint64_t vaddr)
+{
+	struct symbol want = { 0 }, have = { 0 };
+	int want_err = symbol_table_find(all, vaddr, &want), err = symbol_table_find(few, vaddr, &have);
+	uint64_t want_start, want_end, start, end;
+
+	if (err != want_err || (!err && (have.elf_vaddr != want.elf_vaddr || have.size_bytes != want.size_bytes || strcmp(have.name, want.name))))
+		fail_msg("%#lx is %s+%#lx (%d), not %s+%#lx (%d)", vaddr, err ? "-" : have.name, vaddr - have.elf_vaddr, err,
+			 want_err ? "-" : want.name, vaddr - want.elf_vaddr, want_err);
+	symbol_table_extent(all, vaddr, &want_start, &want_end);
+	symbol_table_extent(few, vaddr, &start, &end);
+	if (vaddr < start || vaddr >= end || start < want_start || end > want_end)
+		fail_msg("%#lx: %#lx to %#lx is not within %#lx to %#lx", vaddr, start, end, want_start, want_end);
+}
+
+/* Reads the file for these addresses alone. */
+static void compare_focus(const struct elf_file *elf, const struct symbol_table *all, const uint64_t *vaddrs, size_t nr)
+{
+	const struct symbol_addresses addresses = { vaddrs, nr };
+	CLEANUP(symbol_table_freep) struct symbol_table *few = NULL;
+	struct symbol none;
+
+	assert_int_equal(symbol_table_read(elf, &addresses, NULL, &few), 0);
+	for (size_t i = 0; i < nr; i++)
+		assert_same(all, few, vaddrs[i]);
+	assert_int_equal(symbol_table_find(few, UINT64_MAX - 1, &none), -ENOENT); /* not asked for */
+}
+
+#define FOCUS_MAX 8
+
+/* Symbols with and without sizes, labels, aliases and nested ones, so close together that they meet. */
+static void a_focus_changes_no_answer(void **state)
+{
+	for (uint32_t seed = 1; seed <= 3000; seed++) {
+		CLEANUP(symbol_table_freep) struct symbol_table *all = NULL;
+		CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+		uint32_t random = seed, nr = 1 + prng(&random) % 24;
+		uint64_t vaddrs[FOCUS_MAX];
+		CLEANUP(image_done) struct image image;
+
+		image_init(&image);
+		add_to(&image, &image.symtab, "sure", STB_GLOBAL, STT_FUNC, SECTION_TEXT, 0x2000, 1); /* else it may be a file without any */
+		for (uint32_t i = 0; i < nr; i++) {
+			static const char *const forms[][2] = { { "f", "" },  { "f", "@V" },	{ "$x.", "" },
+								{ ".L", "" }, { "f", ".cold" }, { "much_longer_", "" } };
+			const char *const *form = forms[prng(&random) % 3 ? 0 : prng(&random) % ARRAY_SIZE(forms)];
+			uint32_t size = prng(&random) % 3 ? prng(&random) % 24 : prng(&random) % 2 * 150;
+			char name[32];
+
+			snprintf(name, sizeof(name), "%s%u%s", form[0], prng(&random) % 30, form[1]);
+			add_to(&image, prng(&random) % 8 ? &image.symtab : &image.dynsym, name, (int)(prng(&random) % 3),
+			       prng(&random) % 3 ? STT_FUNC : STT_NOTYPE, SECTION_TEXT, 0x1000 + prng(&random) % 100, size);
+		}
+		assemble(&image);
+		assert_int_equal(elf_file_open_memory(image.bytes.data, image.bytes.size, NULL, &elf), 0);
+		assert_int_equal(symbol_table_read(elf, NULL, NULL, &all), 0);
+		for (uint32_t round = 0; round < 20; round++) {
+			uint32_t nr_asked = 1 + prng(&random) % FOCUS_MAX;
+
+			for (uint32_t i = 0; i < nr_asked; i++)
+				vaddrs[i] = 0x0ff8 + prng(&random) % 300;
+			compare_focus(elf, all, vaddrs, nr_asked);
+		}
+	}
+}
+
 /* Compares with a plain scan of all symbols. */
 static void random_ranges_agree_with_a_scan(void **state)
 {
@@ -425,7 +492,7 @@ static void compare_with_nm(const char *path, const char *nm_options)
 	snprintf(command, sizeof(command), "nm -S --defined-only %s %s 2>/dev/null", nm_options, path);
 	nr = ask_nm(command, &lines);
 	assert_int_equal(elf_file_open_fd(open(path, O_RDONLY | O_CLOEXEC), NULL, &elf), 0);
-	assert_int_equal(symbol_table_read(elf, NULL, &table), 0);
+	assert_int_equal(symbol_table_read(elf, NULL, NULL, &table), 0);
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t vaddr = lines[i].start + prng(&random) % lines[i].size, start = 0;
 		struct symbol symbol;
@@ -445,6 +512,40 @@ static void compare_with_nm(const char *path, const char *nm_options)
 	print_message("%s: %zu functions by nm, %u entries\n", path, nr, symbol_table_size(table));
 	assert_true(nr > 10);
 	free(lines);
+}
+
+/* All functions of real files, their stubs, and what is between them: all at once, and some at a time. */
+static void compare_focus_of(const char *path)
+{
+	CLEANUP(symbol_table_freep) struct symbol_table *all = NULL;
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	static uint64_t vaddrs[20000];
+	uint32_t random = 7;
+	size_t nr = 0;
+
+	assert_int_equal(elf_file_open_fd(open(path, O_RDONLY | O_CLOEXEC), NULL, &elf), 0);
+	assert_int_equal(symbol_table_read(elf, NULL, NULL, &all), 0);
+	for (uint32_t i = 0; i < elf_file_nr_sections(elf); i++) {
+		const struct elf_section *section = elf_file_section(elf, i);
+
+		for (uint32_t n = 0; (section->flags & SHF_EXECINSTR) && section->size && n < 1500 && nr < 20000; n++)
+			vaddrs[nr++] = section->vaddr + prng(&random) % section->size;
+	}
+	assert_true(nr > 1000);
+	compare_focus(elf, all, vaddrs, nr);
+	for (size_t at = 0; at + 5 < nr; at += nr / 40)
+		compare_focus(elf, all, vaddrs + at, 5);
+}
+
+static void real_files_agree(void **state)
+{
+	static const char *const more[] = { "/usr/bin/python3", "/usr/bin/perl", "/lib/x86_64-linux-gnu/libc.so.6", "/lib/ld-linux-aarch64.so.1" };
+
+	compare_focus_of("/proc/self/exe");
+	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
+		if (!access(more[i], R_OK))
+			compare_focus_of(more[i]);
+	}
 }
 
 static void nm_is_of_the_same_mind(void **state)
@@ -523,7 +624,8 @@ int main(void)
 		cmocka_unit_test(one_alias_is_chosen),	       cmocka_unit_test(random_ranges_agree_with_a_scan),
 		cmocka_unit_test(nesting_is_bounded),	       cmocka_unit_test(exported_functions_stand_in),
 		cmocka_unit_test(damage_is_refused),	       cmocka_unit_test(nm_is_of_the_same_mind),
-		cmocka_unit_test(stubs_are_bounded),
+		cmocka_unit_test(stubs_are_bounded),	       cmocka_unit_test(a_focus_changes_no_answer),
+		cmocka_unit_test(real_files_agree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
