@@ -90,3 +90,41 @@ int go_pclntab_frames(const struct go_pclntab *table, uint64_t elf_vaddr, struct
 	*ret_nr = nr;
 	return 0;
 }
+
+/* To the range of one of the function's tables that has the address; without one, to the address alone. */
+static void narrow_to_range(const struct go_pclntab *table, const struct go_function *function, uint32_t table_off, uint64_t elf_vaddr,
+			    uint64_t *start, uint64_t *end)
+{
+	struct go_pcvalue values = go_pcvalue_of(table, function, table_off);
+	uint64_t from = elf_vaddr, to = elf_vaddr + 1, range;
+
+	if (!table_off)
+		return;
+	while (go_pcvalue_next(&values, &range)) {
+		if (elf_vaddr >= values.vaddr)
+			continue;
+		from = range;
+		to = values.vaddr;
+		break;
+	}
+	*start = from > *start ? from : *start;
+	*end = to < *end ? to : *end;
+}
+
+bool go_pclntab_extent(const struct go_pclntab *table, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	struct go_function function;
+
+	if (go_pclntab_find(table, elf_vaddr, &function) || !function.name[0])
+		return false;
+	*ret_start = elf_vaddr;
+	*ret_end = elf_vaddr + 1;
+	if (elf_vaddr < function.start_vaddr || *ret_end >= function.end_vaddr) /* the last byte may be the next function's (go_pclntab_find) */
+		return true;
+	*ret_start = function.start_vaddr;
+	*ret_end = function.end_vaddr - 1;
+	narrow_to_range(table, &function, function.pcln, elf_vaddr, ret_start, ret_end);
+	narrow_to_range(table, &function, function.pcfile, elf_vaddr, ret_start, ret_end);
+	narrow_to_range(table, &function, function.inline_index, elf_vaddr, ret_start, ret_end);
+	return true;
+}

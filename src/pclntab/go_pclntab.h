@@ -51,6 +51,9 @@ MUST_CHECK int go_pclntab_find(const struct go_pclntab *table, uint64_t elf_vadd
  * are more, keeps the outermost. 0 or -ENOENT. */
 MUST_CHECK int go_pclntab_frames(const struct go_pclntab *table, uint64_t elf_vaddr, struct go_frame *frames, uint32_t max_frames,
 				 uint32_t *ret_nr);
+/* The addresses around elf_vaddr, from *ret_start to below *ret_end, for which go_pclntab_frames says the same. False: it is in no
+ * function. */
+bool go_pclntab_extent(const struct go_pclntab *table, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end);
 /* Calls `row` with the unwind rows of all functions, as cfi_walk does. A damaged function has no rows and counts in nr_bad_fdes. 0, -ENOMEM
  * or what `row` returned. */
 MUST_CHECK int go_pclntab_walk(const struct go_pclntab *table, cfi_row_fn row, void *arg, struct cfi_stats *ret_stats);

@@ -391,8 +391,10 @@ struct symbol_extent symbolizer_extent(const struct symbolizer *symbolizer, uint
 	if (!cache_find(&symbolizer->objects, object, &found))
 		return extent;
 	known = found;
-	if (known->go)
+	if (known->go) {
+		go_pclntab_extent(known->go, elf_vaddr, &extent.start, &extent.end);
 		return extent;
+	}
 	extent = (struct symbol_extent){ .end = UINT64_MAX };
 	if (known->symbols)
 		symbol_table_extent(known->symbols, elf_vaddr, &extent.start, &extent.end);

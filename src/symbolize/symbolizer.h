@@ -72,7 +72,7 @@ struct symbol_extent {
 	uint64_t start, end;
 };
 
-/* The addresses around one that was looked up for which symbolizer_object says the same; of a Go program it alone. */
+/* The addresses around one that was looked up for which symbolizer_object says the same. */
 struct symbol_extent symbolizer_extent(const struct symbolizer *symbolizer, uint32_t object, uint64_t elf_vaddr);
 
 /* Would a debug file from elsewhere add names, or (with `lines`) lines, that neither the file nor a local debug file has? Looks at their

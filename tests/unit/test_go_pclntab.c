@@ -273,6 +273,48 @@ static void lines_and_inlined_calls(void **state)
 	assert_string_equal(frames[0].name, "runtime.sigreturn__sigaction");
 }
 
+static bool says_the_same(const struct go_frame *a, const struct go_frame *b)
+{
+	return !strcmp(a->name, b->name) && !strcmp(a->file, b->file) && a->line == b->line && a->start_line == b->start_line &&
+	       a->start_vaddr == b->start_vaddr;
+}
+
+/* At each address, damaged or not, what is said is said in all of its extent. */
+static void assert_extents(void)
+{
+	for (uint64_t vaddr = GO_TEXT_VADDR - 1; vaddr <= GO_TEXT_VADDR + go_text.size; vaddr++) {
+		struct go_frame frames[4], others[4];
+		uint64_t start, end;
+		uint32_t nr = 0, nr_others = 0;
+		int err = go_pclntab_frames(table, vaddr, frames, 4, &nr);
+
+		if (!go_pclntab_extent(table, vaddr, &start, &end)) {
+			assert_int_equal(err, -ENOENT);
+			continue;
+		}
+		assert_in_range(vaddr, start, end - 1);
+		for (uint64_t at = start; at < end; at++) {
+			assert_int_equal(go_pclntab_frames(table, at, others, 4, &nr_others), err);
+			assert_int_equal(nr_others, nr);
+			for (uint32_t i = 0; i < nr; i++)
+				assert_true(says_the_same(&frames[i], &others[i]));
+		}
+	}
+}
+
+static void an_extent_says_one_thing(void **state)
+{
+	uint64_t at, start, end;
+
+	open_program(&oldest_program);
+	assert_extents();
+	open_program(&new_program);
+	assert_extents();
+	at = vaddr_of("main.plain", 0);
+	assert_true(go_pclntab_extent(table, at + 8, &start, &end));
+	assert_true(end - start > 1);
+}
+
 static void older_layouts(void **state)
 {
 	struct go_frame frames[4];
@@ -313,6 +355,7 @@ static void ask_all(void)
 		if (!go_pclntab_frames(table, vaddr, frames, 3, &nr))
 			assert_true(nr >= 1 && nr <= 3 && frames[nr - 1].name[0]);
 	}
+	assert_extents();
 }
 
 static void truncated(void **state)
@@ -365,7 +408,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prologues),   cmocka_unit_test(switches_by_frame),	      cmocka_unit_test(switches_without_frame),
-		cmocka_unit_test(ends),	       cmocka_unit_test(lines_and_inlined_calls), cmocka_unit_test(older_layouts),
+		cmocka_unit_test(ends),	       cmocka_unit_test(lines_and_inlined_calls), cmocka_unit_test(an_extent_says_one_thing), cmocka_unit_test(older_layouts),
 		cmocka_unit_test(truncated),   cmocka_unit_test(damaged),		      cmocka_unit_test(refused),
 	};
 	int nr_failed = cmocka_run_group_tests(tests, NULL, NULL);
