@@ -13,12 +13,12 @@
 #define MAX_PROCESSES  (1u << 17) /* more have no labels */
 #define MAX_BYTES      (64u << 20) /* of labels; beyond that, processes have none */
 #define MAX_PAST       4          /* execs of one process whose samples are still on their way */
-#define MAX_AGAIN      64
+#define MAX_BEGUN      64 /* more wait for their first sample */
 #define NR_ENDS        65536
 #define MAX_UNFINISHED 32 /* a process that hides its environment looks as if it were in an exec */
-/* Reading after an exec may take a hundredth of a CPU's time, so that short processes have labels; the others wait for their first
- * sample. */
-#define EAGER_SHARE    100
+/* Reading after an exec may take a third of a hundredth of a CPU's time, so that short processes have labels; the others wait for their
+ * first sample. */
+#define EAGER_SHARE    300
 /* Looking for what processes publish of themselves may take a thousandth. A service does so some time after its start, or never: each time
  * the wait until the next look is twice as long. */
 #define LOOK_SHARE     1000
@@ -55,7 +55,7 @@ struct identities {
 	uint64_t known_ns;             /* events before that were lost */
 	uint64_t bytes;
 	uint32_t *ends; /* by tgid, modulo NR_ENDS: by what second the last one that is forgotten had ended */
-	uint32_t again[MAX_AGAIN], nr_again; /* tgids: to be read again */
+	uint32_t begun[MAX_BEGUN], nr_begun; /* tgids: they execute another program, and are still to be read */
 	struct allowance eager, looks; /* for reading after an exec; for looking at what processes publish */
 	struct process_context context; /* working memory */
 };
@@ -271,19 +271,25 @@ int identities_fork(struct identities *identities, uint32_t tgid, uint64_t time_
 	return 0;
 }
 
+static void read_later(struct identities *identities, const struct entry *entry)
+{
+	if (identities->nr_begun < MAX_BEGUN)
+		identities->begun[identities->nr_begun++] = entry->tgid;
+}
+
 /* Reads it before it has a sample. */
 static int read_early(struct identities *identities, struct entry *entry)
 {
 	uint64_t from_ns;
 	int err;
 
-	if (entry->is_tried || !allowance_is_given(&identities->eager, EAGER_SHARE))
+	if (entry->is_tried || entry->exit_ns || !allowance_is_given(&identities->eager, EAGER_SHARE))
 		return 0;
 	from_ns = allowance_cpu_ns(identities->proxy);
 	err = read_process(identities, entry);
 	allowance_charge(&identities->eager, identities->proxy, from_ns, entry->read_end_ns - entry->read_ns);
-	if (!entry->is_tried && identities->nr_again < MAX_AGAIN)
-		identities->again[identities->nr_again++] = entry->tgid;
+	if (!entry->is_tried)
+		read_later(identities, entry);
 	return err;
 }
 
@@ -296,18 +302,19 @@ int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_
 		return err;
 	begin(identities, entry, time_ns);
 	entry->others_ns = time_ns;
-	return read_early(identities, entry);
+	read_later(identities, entry);
+	return 0;
 }
 
-int identities_retry(struct identities *identities)
+int identities_read_begun(struct identities *identities)
 {
-	uint32_t nr = identities->nr_again, again[MAX_AGAIN];
+	uint32_t nr = identities->nr_begun, begun[MAX_BEGUN];
 	int err = 0;
 
-	memcpy(again, identities->again, sizeof(again));
-	identities->nr_again = 0;
+	memcpy(begun, identities->begun, sizeof(begun));
+	identities->nr_begun = 0;
 	for (uint32_t i = 0; !err && i < nr; i++) {
-		struct entry *entry = find(identities, again[i]);
+		struct entry *entry = find(identities, begun[i]);
 
 		err = entry ? read_early(identities, entry) : 0;
 	}

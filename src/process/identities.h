@@ -18,13 +18,13 @@ void identities_free(struct identities *identities); /* takes NULL */
 /* A sample of that process has arrived: reads the process unless that was done or tried. Call it before the side-band is read up to now.
  * 0 or -ENOMEM. */
 MUST_CHECK int identities_meet(struct identities *identities, uint32_t tgid);
-/* Side-band events, in the order of their times. Each returns 0 or -ENOMEM. An exec reads the process, as long as all of that takes little
- * CPU time. An exit is kept until identities_prune, and its time longer, for a process that has the same id later. */
+/* Side-band events, in the order of their times. Each returns 0 or -ENOMEM. An exit is kept until identities_prune, and its time longer, for a process that has the same id later. */
 MUST_CHECK int identities_fork(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 MUST_CHECK int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_ns);
-/* From time to time: reads those that were in the middle of an exec, as most are when the event arrives. 0 or -ENOMEM. */
-MUST_CHECK int identities_retry(struct identities *identities);
 MUST_CHECK int identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns);
+/* After all events that have come: reads the processes that execute another program and have not ended, as long as all of that takes little
+ * CPU time. Those that are still in the middle of it, as most are then, wait for the next time. 0 or -ENOMEM. */
+MUST_CHECK int identities_read_begun(struct identities *identities);
 /* Events up to then were lost: forgets all. */
 void identities_lost(struct identities *identities, uint64_t time_ns);
 

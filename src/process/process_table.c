@@ -34,6 +34,7 @@ struct process {
 	uint32_t nr_shared;
 	uint32_t nr_live, nr_past, live_capacity, past_capacity;
 	uint32_t rescan_at;                /* nr_live at which /proc is read again */
+	uint32_t nr_threads;               /* 0: not known */
 	struct object_table *objects;      /* the table's */
 	uint32_t *last_generation;         /* likewise */
 	char *dump;                        /* path of the jitdump that was mapped when the process ended, or NULL */
@@ -447,6 +448,8 @@ int process_table_exec(struct process_table *table, uint32_t tgid, uint64_t time
 {
 	struct process *process = enter_process(table, tgid);
 
+	if (process && process->nr_threads > 1) /* whose first thread has ended, and who has its number now? */
+		process->nr_threads = 0;
 	return process ? end_all(process, time_ns) : -ENOMEM;
 }
 
@@ -456,6 +459,8 @@ int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32
 	uint32_t nr = 0;
 	int err = child ? end_all(child, time_ns) : -ENOMEM;
 
+	if (child)
+		child->nr_threads = 1;
 	for (uint32_t i = child ? child->nr_past : 0; i-- > 0 && child->past[i].until_ns > time_ns;)
 		child->past[i].until_ns = time_ns; /* of an earlier process with this id */
 	for (uint32_t i = 0; child && i < child->nr_shared; i++)
@@ -503,6 +508,27 @@ void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t tim
 	process->alive = false;
 	mark_changed(table, process);
 	table->nr_alive--;
+}
+
+void process_table_thread(struct process_table *table, uint32_t tgid, bool has_begun)
+{
+	struct process *process = find_process(table, tgid);
+
+	if (process && process->nr_threads)
+		process->nr_threads += has_begun ? 1 : -1;
+}
+
+void process_table_lost(struct process_table *table)
+{
+	for (uint32_t i = 0; i < table->nr_processes; i++)
+		table->processes[i].nr_threads = 0;
+}
+
+bool process_table_has_one_thread(const struct process_table *table, uint32_t tgid)
+{
+	const struct process *process = find_process(table, tgid);
+
+	return process && process->nr_threads == 1;
 }
 
 /* Reads the maps of one thread of the process into the table. Returns the number of lines, 0 for a kernel thread or a thread that has
@@ -747,19 +773,29 @@ int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t 
 	return 0;
 }
 
-/* Frees the lists; the process itself stays. */
-static void forget_lists(struct process *process)
+/* The last one takes its place. */
+static void forget_process(struct process_table *table, uint32_t number)
 {
+	struct process *process = &table->processes[number];
+
 	free(process->live);
 	free(process->past);
-	process->live = process->past = NULL;
-	free(MOVE(process->shared));
-	process->nr_live = process->live_capacity = process->past_capacity = 0;
+	free(process->shared);
+	u64_map_remove(&table->by_tgid, process->tgid, number);
+	*process = table->processes[--table->nr_processes];
+	if (number < table->nr_processes)
+		*u64_map_find(&table->by_tgid, process->tgid) = number;
+}
+
+/* Has the process ended, and is nobody interested in it any more? */
+static bool is_over(const struct process_table *table, const struct process *process)
+{
+	return !process->alive && !process->nr_past && !process->nr_shared && !process->dump && !table->nr_changed;
 }
 
 void process_table_prune(struct process_table *table, uint64_t time_ns)
 {
-	for (uint32_t i = 0; i < table->nr_processes; i++) {
+	for (uint32_t i = table->nr_processes; i-- > 0;) { /* from the end: one that takes another's place was looked at */
 		struct process *process = &table->processes[i];
 		uint32_t nr_kept = 0;
 
@@ -772,8 +808,8 @@ void process_table_prune(struct process_table *table, uint64_t time_ns)
 		process->nr_past = nr_kept;
 		while (process->nr_shared && process->shared[0].until_ns < time_ns)
 			forget_shared(process, 1);
-		if (!process->alive && !nr_kept && !process->nr_shared)
-			forget_lists(process);
+		if (is_over(table, process))
+			forget_process(table, i);
 	}
 }
 

@@ -25,6 +25,12 @@ MUST_CHECK int process_table_mmap(struct process_table *table, const struct mapp
 MUST_CHECK int process_table_exec(struct process_table *table, uint32_t tgid, uint64_t time_ns);
 MUST_CHECK int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32_t child_tgid, uint64_t time_ns);
 void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t time_ns);
+/* A further thread began or ended. */
+void process_table_thread(struct process_table *table, uint32_t tgid, bool has_begun);
+/* Events were lost. */
+void process_table_lost(struct process_table *table);
+/* Surely: all threads since its start are known. */
+bool process_table_has_one_thread(const struct process_table *table, uint32_t tgid);
 
 /* Marks a living process as changed. */
 void process_table_renew(struct process_table *table, uint32_t tgid);

@@ -20,6 +20,8 @@
 #define PROGRESS_NS (NS_PER_S / 5) /* least time between two progress reports */
 #define HASTE_NS NS_PER_S /* names are looked up this long after a second stop */
 #define COMMAND_END_MS 1000 /* how long a command may take to end by itself */
+#define STEPS_PER_S 200 /* at most, in the long run */
+#define AT_ONCE 20 /* without a rest, after a quiet time */
 #define HURRY 10 /* our nice value is lower by this while we observe: ten times the weight of others */
 
 #ifndef PIDFD_THREAD
@@ -239,6 +241,20 @@ static int wait_ns(const struct sonde_session *session, uint64_t max_ns)
 	return nr < 0 ? -errno : nr;
 }
 
+/* Where processes start all the time, each of their records would wake us: then they are read together, STEPS_PER_S times a second. After a
+ * quiet time the first ones are read at once. */
+static void rest(struct sonde_session *session)
+{
+	const uint64_t step_ns = NS_PER_S / STEPS_PER_S;
+	uint64_t now_ns = clock_ns();
+
+	session->rested_ns += step_ns;
+	if (session->rested_ns + AT_ONCE * step_ns < now_ns)
+		session->rested_ns = now_ns - AT_ONCE * step_ns;
+	if (session->rested_ns > now_ns)
+		nanosleep(&(struct timespec){ .tv_nsec = (long)(session->rested_ns - now_ns) }, NULL);
+}
+
 /* Waits for an event, at most `max_ns`. Auditing goes on meanwhile. */
 static int await(struct sonde_session *session, uint64_t max_ns)
 {
@@ -295,6 +311,8 @@ static int measure(struct sonde_session *session)
 			 left_ns = until_ns > now ? until_ns - now : 0;
 		bool has_more = session->measurement->needs_engine && tracker_has_more(session->engine.tracker);
 
+		if (!has_more)
+			rest(session);
 		err = await(session, has_more ? 0 : left_ns < ENGINE_STEP_NS ? left_ns : ENGINE_STEP_NS);
 		if (!err)
 			err = step(session, now);

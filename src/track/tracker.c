@@ -518,7 +518,7 @@ static int end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
  * again. */
 static int on_first_thread_exit(struct tracker *tracker, const struct sideband_event *event)
 {
-	if (!has_threads(event->tgid))
+	if (process_table_has_one_thread(tracker->processes, event->tgid) || !has_threads(event->tgid))
 		return end_process(tracker, event->tgid, event->time_ns);
 	return u64_map_find(&tracker->leaderless, event->tgid) ? 0 : u64_map_add(&tracker->leaderless, event->tgid, 1);
 }
@@ -544,8 +544,10 @@ static int on_fork(struct tracker *tracker, const struct sideband_event *event)
 {
 	int err = 0;
 
-	if (event->tgid == event->parent_tgid) /* a thread */
+	if (event->tgid == event->parent_tgid) { /* a thread */
+		process_table_thread(tracker->processes, event->tgid, true);
 		return 0;
+	}
 	u64_map_remove(&tracker->leaderless, event->tgid, 1); /* an ended process's id is reused */
 	if (tracker->has_only) {
 		if (!tracker->follows_children || !is_followed(tracker, event->parent_tgid))
@@ -571,6 +573,7 @@ static int on_event(void *arg, const struct sideband_event *event)
 	if (event->type == SIDEBAND_LOST) {
 		tracker->account->lost_sideband += event->nr_lost;
 		tracker->has_losses = true;
+		process_table_lost(tracker->processes);
 		if (tracker->identities)
 			identities_lost(tracker->identities, clock_ns());
 		return 0;
@@ -583,7 +586,10 @@ static int on_event(void *arg, const struct sideband_event *event)
 	case SIDEBAND_EXEC:
 		return on_exec(tracker, event);
 	case SIDEBAND_EXIT:
-		return event->tid == event->tgid ? on_first_thread_exit(tracker, event) : 0;
+		if (event->tid == event->tgid)
+			return on_first_thread_exit(tracker, event);
+		process_table_thread(tracker->processes, event->tgid, false);
+		return 0;
 	case SIDEBAND_MMAP:
 		return process_table_mmap(tracker->processes, &(struct mapping_event){
 								      .tgid = event->tgid,
@@ -621,8 +627,8 @@ static int sweep(struct tracker *tracker)
 
 int tracker_read(struct tracker *tracker, struct diag *diag)
 {
-	int err = (tracker->identities ? identities_retry(tracker->identities) : 0) ?:
-		  sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns) ?: end_leaderless(tracker);
+	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns) ?: end_leaderless(tracker) ?:
+		  (tracker->identities ? identities_read_begun(tracker->identities) : 0);
 
 	tracker->known = (struct deferred_process){ 0 };
 	if (err)

@@ -421,6 +421,8 @@ int table_store_set_process(struct table_store *store, const struct sonde_proces
 	struct sonde_process known = *process;
 	int err;
 
+	if (!known.nr_mappings && !u64_map_find(&store->process_pos, known.tgid))
+		return 0; /* it came and went between two readings */
 	chunk_pool_rest(store->pool);
 	if (known.nr_mappings > SONDE_MAX_MAPPINGS)
 		known.nr_mappings = SONDE_MAX_MAPPINGS;

@@ -141,7 +141,8 @@ static void test_late_sample(void **state)
 	uint64_t exec_ns = clock_ns();
 	uint32_t tgid = start("new");
 
-	assert_int_equal(identities_exec(identities, tgid, exec_ns), 0); /* reads it */
+	assert_int_equal(identities_exec(identities, tgid, exec_ns), 0);
+	assert_int_equal(identities_read_begun(identities), 0);
 	assert_string_equal(service_at(tgid, exec_ns), "new");
 	assert_int_equal(identities_meet(identities, tgid), 0);
 	assert_string_equal(service_at(tgid, exec_ns - 1), "not known");
