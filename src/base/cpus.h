@@ -19,7 +19,8 @@ void cpus_done(struct cpus *cpus);
 MUST_CHECK int cpus_nr_possible(struct diag *diag, uint32_t *ret_nr);
 /* `which` is "online" or "possible". 0; -EBADMSG: the list is malformed. */
 MUST_CHECK int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus);
-/* The list of online CPUs, looked at often. Starts as zeros. */
+/* The list of online CPUs, looked at often: a CPU that goes offline and returns between two looks is not seen, and the kernel does not
+ * restore its events. Starts as zeros. */
 struct cpus_watch {
 	int fd;
 	bool is_open;

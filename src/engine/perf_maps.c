@@ -70,7 +70,8 @@ static void check_map(const struct perf_maps *maps, const struct writer *writer,
 {
 	CLEANUP(jit_files_done) struct jit_files files;
 
-	jit_files_open(maps->proxy, writer->tgid, false, &files);
+	jit_files_open(&(struct jit_process){ .proxy = maps->proxy, .tgid = writer->tgid, .number = jit_files_number(writer->tgid) },
+		       &files);
 	if (files.nr)
 		return;
 	account_note(account, "process %" PRIu32 " writes a perf map, but %s: its /tmp must take files, and "

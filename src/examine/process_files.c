@@ -182,7 +182,11 @@ static void look_for_name_files(struct process_look *look, struct readers *reade
 {
 	struct jit_files files;
 
-	jit_files_open(readers->proxy, look->tgid, false, &files);
+	jit_files_open(&(struct jit_process){ .proxy = readers->proxy,
+					      .processes = readers->processes,
+					      .tgid = look->tgid,
+					      .number = jit_files_number(look->tgid) },
+		       &files);
 	look->nr_name_files = files.nr;
 	look->nr_name_files_refused = files.nr_refused;
 	jit_files_done(&files);

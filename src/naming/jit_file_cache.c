@@ -15,7 +15,7 @@
 #define MAX_DELAY_NS   16000000000u
 
 struct kept {
-	uint32_t tgid;
+	uint32_t tgid, number; /* number: jit_files_number's, while it lives */
 	int pidfd;
 	uint64_t next_ns, delay_ns; /* next_ns UINT64_MAX: never again */
 	struct jit_files files;
@@ -67,6 +67,7 @@ static void know(struct jit_file_cache *cache, uint32_t tgid)
 	if (cache->nr_kept == MAX_KNOWN || u64_map_find(&cache->by_tgid, tgid) || u64_map_add(&cache->by_tgid, tgid, cache->nr_kept))
 		return;
 	*kept = (struct kept){ .tgid = tgid, .pidfd = pidfd_open((pid_t)tgid, 0), .delay_ns = FIRST_DELAY_NS };
+	kept->number = jit_files_number(tgid);
 	if (kept->pidfd < 0)
 		kept->next_ns = UINT64_MAX;
 	cache->nr_kept++;
@@ -79,14 +80,19 @@ static bool has_ended(const struct kept *kept)
 	return kept->pidfd < 0 || poll(&poll_fd, 1, 0) != 0;
 }
 
-static void look_for_files(struct jit_file_cache *cache, struct kept *kept, uint64_t now_ns)
+static void look_for_files(struct jit_file_cache *cache, struct kept *kept, const struct process_table *processes, uint64_t now_ns)
 {
 	struct jit_files files;
 
 	kept->next_ns = UINT64_MAX;
 	if (cache->nr_held == JIT_FILE_CACHE_MAX_PROCESSES || has_ended(kept))
 		return;
-	jit_files_open(cache->proxy, kept->tgid, kept->tgid == cache->own_tgid, &files);
+	jit_files_open(&(struct jit_process){ .proxy = cache->proxy,
+					      .processes = processes,
+					      .tgid = kept->tgid,
+					      .number = kept->number,
+					      .is_ours = kept->tgid == cache->own_tgid },
+		       &files);
 	if (has_ended(kept)) { /* the files may be those of another process with the same number */
 		jit_files_done(&files);
 		return;
@@ -99,7 +105,8 @@ static void look_for_files(struct jit_file_cache *cache, struct kept *kept, uint
 	kept->delay_ns = kept->delay_ns < MAX_DELAY_NS ? 2 * kept->delay_ns : MAX_DELAY_NS;
 }
 
-void jit_file_cache_step(struct jit_file_cache *cache, const struct location_table *locations, uint64_t now_ns)
+void jit_file_cache_step(struct jit_file_cache *cache, const struct location_table *locations, const struct process_table *processes,
+			 uint64_t now_ns)
 {
 	uint32_t nr = location_nr(locations);
 
@@ -111,13 +118,19 @@ void jit_file_cache_step(struct jit_file_cache *cache, const struct location_tab
 	}
 	for (uint32_t i = 0; i < cache->nr_kept; i++)
 		if (cache->kept[i].next_ns <= now_ns)
-			look_for_files(cache, &cache->kept[i], now_ns);
+			look_for_files(cache, &cache->kept[i], processes, now_ns);
+}
+
+static const struct kept *find(const struct jit_file_cache *cache, uint32_t tgid)
+{
+	const uint32_t *i = u64_map_find(&cache->by_tgid, tgid);
+
+	return i ? &cache->kept[*i] : NULL;
 }
 
 bool jit_file_cache_copy(const struct jit_file_cache *cache, uint32_t tgid, struct jit_files *ret_files)
 {
-	const uint32_t *number = u64_map_find(&cache->by_tgid, tgid);
-	const struct kept *kept = number ? &cache->kept[*number] : NULL;
+	const struct kept *kept = find(cache, tgid);
 
 	if (!kept || !kept->files.nr || !has_ended(kept))
 		return false;
@@ -125,6 +138,13 @@ bool jit_file_cache_copy(const struct jit_file_cache *cache, uint32_t tgid, stru
 	for (uint32_t i = 0; i < ret_files->nr; i++)
 		ret_files->fds[i] = fcntl(kept->files.fds[i], F_DUPFD_CLOEXEC, 0);
 	return true;
+}
+
+uint32_t jit_file_cache_number(const struct jit_file_cache *cache, uint32_t tgid)
+{
+	const struct kept *kept = cache ? find(cache, tgid) : NULL;
+
+	return kept && !has_ended(kept) ? kept->number : jit_files_number(tgid);
 }
 
 static void forget(struct jit_file_cache *cache, uint32_t number)

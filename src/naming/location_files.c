@@ -100,14 +100,14 @@ static int add_file(struct location_files *files, const struct location_files_pa
 
 static void open_jit(const struct location_files_parts *parts, uint32_t tgid, struct jit_files *ret_files)
 {
-	const char *ended_dump = process_table_ended_dump(parts->processes, tgid);
-	bool is_ours = tgid == parts->own_tgid;
-
 	if (parts->jit_file_cache && jit_file_cache_copy(parts->jit_file_cache, tgid, ret_files))
 		return;
-	jit_files_open(parts->proxy, tgid, is_ours, ret_files);
-	if (ended_dump)
-		jit_files_add_dump(ret_files, parts->proxy, tgid, is_ours, ended_dump);
+	jit_files_open(&(struct jit_process){ .proxy = parts->proxy,
+					      .processes = parts->processes,
+					      .tgid = tgid,
+					      .number = jit_file_cache_number(parts->jit_file_cache, tgid),
+					      .is_ours = tgid == parts->own_tgid },
+		       ret_files);
 }
 
 static int add_jit(struct location_files *files, const struct location_files_parts *parts, uint32_t tgid)

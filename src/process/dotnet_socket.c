@@ -14,6 +14,7 @@
 #include "base/process_stat.h"
 #include "base/reader.h"
 #include "process/jit_files.h"
+#include "process/jitdump_path.h"
 
 #define MAGIC	     "DOTNET_IPC_V1" /* with its NUL */
 #define HEADER_BYTES 20
@@ -52,7 +53,7 @@ bool dotnet_writes_perf_map(uint32_t tgid)
 		ssize_t length = readlinkat(dirfd(files), entry->d_name, path, sizeof(path) - 1);
 
 		path[length > 0 ? length : 0] = '\0';
-		is_found = is_map(path, number) || jit_files_is_dump(path, number);
+		is_found = is_map(path, number) || jitdump_path_is_of(path, number);
 	}
 	return is_found;
 }

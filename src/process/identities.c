@@ -2,11 +2,15 @@
 #include "process/identities.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/number.h"
+#include "base/small_file.h"
 #include "base/u64_map.h"
 #include "process/allowance.h"
 
@@ -41,6 +45,7 @@ struct entry {
 	struct process_labels *own;    /* without what it publishes; NULL: it publishes nothing */
 	uint64_t context_pc, context_ns; /* of what it publishes: as in struct process_context; 0: nothing */
 	uint64_t look_ns, wait_ns;     /* for that: not before; until the next time */
+	uint64_t bare_pages;           /* its size when it had no mapping for that; 0: not known */
 	bool is_tried;                 /* it was read, or that failed for good */
 	uint8_t nr_unfinished;         /* readings in the middle of an exec */
 	struct past past[MAX_PAST];    /* oldest first */
@@ -88,7 +93,7 @@ static void drop(struct identities *identities, struct process_labels *labels)
 static void drop_context(struct identities *identities, struct entry *entry)
 {
 	drop(identities, MOVE(entry->own));
-	entry->context_pc = entry->look_ns = entry->wait_ns = 0;
+	entry->context_pc = entry->look_ns = entry->wait_ns = entry->bare_pages = 0;
 }
 
 static void drop_past(struct identities *identities, struct entry *entry, uint32_t nr)
@@ -187,12 +192,39 @@ static int take_context(struct identities *identities, struct entry *entry)
 	return 0;
 }
 
+/* Returns the process's size. The kernel takes no lock of its memory for that. 0: not known. */
+static uint64_t pages_of(uint32_t tgid)
+{
+	char path[32], text[128];
+	uint64_t pages;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/statm", tgid);
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)))
+		return 0;
+	text[strcspn(text, " ")] = '\0';
+	return number_u64(text, UINT64_MAX, &pages) ? 0 : pages;
+}
+
+/* Publishing adds a mapping: while the process has the size that it had without one, its maps are not read. But it may have unmapped as
+ * much, or named a mapping that it had: so they are read at each look after the longest wait. */
+static int find_context(struct identities *identities, struct entry *entry)
+{
+	uint64_t pages = pages_of(entry->tgid);
+	int err;
+
+	if (pages && pages == entry->bare_pages && entry->wait_ns < LOOK_MAX_NS)
+		return -ENOENT;
+	err = process_context_find(identities->proxy, entry->tgid, &identities->context);
+	entry->bare_pages = err == -ENOENT ? pages : 0;
+	return err;
+}
+
 static int read_context(struct identities *identities, struct entry *entry)
 {
 	int err;
 
 	if (!entry->context_pc)
-		return process_context_find(identities->proxy, entry->tgid, &identities->context);
+		return find_context(identities, entry);
 	identities->context.pc = entry->context_pc;
 	identities->context.published_ns = entry->context_ns;
 	err = process_context_renew(identities->proxy, entry->tgid, &identities->context);

@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "process/maps_line.h"
 #include "proxy/credentials.h"
 
 static void add(struct jit_files *files, int fd)
@@ -33,54 +30,19 @@ uint32_t jit_files_number(uint32_t tgid)
 	return credentials.inner_tgid;
 }
 
-/* jit-PID.dump */
-bool jit_files_is_dump(const char *path, uint32_t number)
+void jit_files_open(const struct jit_process *process, struct jit_files *ret_files)
 {
-	const char *slash = strrchr(path, '/');
-	char name[32];
-
-	snprintf(name, sizeof(name), "jit-%u.dump", number);
-	return slash && strcmp(slash + 1, name) == 0;
-}
-
-static void add_dump(struct jit_files *files, struct proxy *proxy, uint32_t tgid, uint32_t number, bool is_ours, const char *path)
-{
-	if (files->nr < JIT_FILES_MAX && jit_files_is_dump(path, number))
-		add(files, proxy_open_own(proxy, tgid, is_ours, path, JIT_FILES_MAX_DUMP_BYTES));
-}
-
-void jit_files_add_dump(struct jit_files *files, struct proxy *proxy, uint32_t tgid, bool is_ours, const char *path)
-{
-	add_dump(files, proxy, tgid, jit_files_number(tgid), is_ours, path);
-}
-
-static void add_mapped_dumps(struct jit_files *files, struct proxy *proxy, uint32_t tgid, uint32_t number)
-{
-	CLEANUP(fclosep) FILE *file = NULL;
-	CLEANUP(freep) char *line = NULL;
-	char last[PATH_MAX] = "";
-	struct mapping_event event;
-	size_t capacity = 0;
-	int err = proxy_maps(proxy, tgid, tgid, &file);
-
-	while (!err && getline(&line, &capacity, file) > 0) {
-		if (!maps_line_parse(line, &event) || !jit_files_is_dump(event.path, number) || strcmp(event.path, last) == 0)
-			continue;
-		/* The next line may be another mapping of the same file. */
-		snprintf(last, sizeof(last), "%s", event.path);
-		add_dump(files, proxy, tgid, number, false, event.path);
-	}
-}
-
-void jit_files_open(struct proxy *proxy, uint32_t tgid, bool is_ours, struct jit_files *ret_files)
-{
-	uint32_t number = jit_files_number(tgid);
+	const char *dumps[JIT_FILES_MAX - 1];
+	uint32_t nr_dumps = process->processes
+				? process_table_dumps(process->processes, process->tgid, process->number, dumps, JIT_FILES_MAX - 1)
+				: 0;
 	char path[64];
 
 	*ret_files = (struct jit_files){ 0 };
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", number);
-	add(ret_files, proxy_open_own(proxy, tgid, is_ours, path, JIT_FILES_MAX_MAP_BYTES));
-	add_mapped_dumps(ret_files, proxy, tgid, number);
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", process->number);
+	add(ret_files, proxy_open_own(process->proxy, process->tgid, process->is_ours, path, JIT_FILES_MAX_MAP_BYTES));
+	for (uint32_t i = 0; i < nr_dumps; i++)
+		add(ret_files, proxy_open_own(process->proxy, process->tgid, process->is_ours, dumps[i], JIT_FILES_MAX_DUMP_BYTES));
 }
 
 void jit_files_done(struct jit_files *files)

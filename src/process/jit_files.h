@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jit_files: the files in which a process's JIT compilers record the names of their code. /tmp/perf-PID.map is in the process's root, with
  * its number in its own pid namespace. jit-PID.dump may be anywhere: its writer maps a page of it executable so that a profiler finds it
- * (Linux tools/perf/Documentation/jitdump-specification.txt). Opened as the process's own (proxy/opener.h). */
+ * (Linux tools/perf/Documentation/jitdump-specification.txt), and so the process table knows it. Opened as the process's own
+ * (proxy/opener.h). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "process/process_table.h"
 #include "proxy/proxy.h"
 
 #define JIT_FILES_MAX		 8 /* per process */
@@ -22,11 +24,13 @@ struct jit_files {
 /* The process's number in its own pid namespace: its files have that in their names. For a process that has ended, the outer number: its
  * files are looked for in our root. */
 uint32_t jit_files_number(uint32_t tgid);
-/* Opens the files. For a process that has ended, opens the perf map only; jit_files_add_dump adds a jitdump whose path the caller saw
- * mapped. `is_ours`: see proxy_open_own. Fills ret_files in any case. */
-void jit_files_open(struct proxy *proxy, uint32_t tgid, bool is_ours, struct jit_files *ret_files);
-/* Does nothing when the path is not a jitdump's of that process. */
-void jit_files_add_dump(struct jit_files *files, struct proxy *proxy, uint32_t tgid, bool is_ours, const char *path);
-/* Is this the path of the jitdump of a process whose own number is `number`? */
-bool jit_files_is_dump(const char *path, uint32_t number);
+/* Whose files, and by what they are found. */
+struct jit_process {
+	struct proxy *proxy;
+	const struct process_table *processes; /* NULL: jitdumps are not opened */
+	uint32_t tgid, number;                 /* number: jit_files_number's */
+	bool is_ours;                          /* see proxy_open_own */
+};
+/* Opens the files. Fills ret_files in any case. */
+void jit_files_open(const struct jit_process *process, struct jit_files *ret_files);
 void jit_files_done(struct jit_files *files);

@@ -27,7 +27,7 @@ static int read_header(struct proxy *proxy, uint32_t tgid, uint64_t pc, struct h
 	if (err)
 		return err;
 	if (memcmp(ret_header->signature, SIGNATURE, sizeof(ret_header->signature)) != 0 || ret_header->version != VERSION)
-		return -ENOENT;
+		return -EBADMSG;
 	if (!ret_header->published_ns)
 		return -EAGAIN;
 	return ret_header->payload_bytes && ret_header->payload_bytes <= PROCESS_CONTEXT_BYTES ? 0 : -EBADMSG;

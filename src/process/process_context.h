@@ -35,8 +35,8 @@ struct process_context {
 
 /* Reads the protocol buffer. Attributes that are no texts are left out. 0; -EBADMSG: it is damaged. */
 MUST_CHECK int process_context_parse(const void *bytes, size_t size, struct process_context *ret_context);
-/* Looks for it among the process's mappings. 0; -ENOENT: the process has none; -EBADMSG; -EAGAIN: it changes all the time; else as
- * proxy_maps and proxy_read_memory. */
+/* Looks for it among the process's mappings. 0; -ENOENT: no mapping has its name, or there is no such process; -EBADMSG: it is damaged, of
+ * another version or not written yet; -EAGAIN: it changes all the time; else as proxy_maps and proxy_read_memory. */
 MUST_CHECK int process_context_find(struct proxy *proxy, uint32_t tgid, struct process_context *ret_context);
 /* Reads it again where it was, if it was published anew. 0; -EALREADY: it is the same; else as above: look for it. */
 MUST_CHECK int process_context_renew(struct proxy *proxy, uint32_t tgid, struct process_context *context);

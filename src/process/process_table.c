@@ -9,7 +9,7 @@
 #include "base/number.h"
 #include "base/order.h"
 #include "base/u64_map.h"
-#include "process/jit_files.h"
+#include "process/jitdump_path.h"
 #include "process/mapping_set.h"
 #include "process/maps_line.h"
 #include "proxy/proxy.h"
@@ -473,27 +473,50 @@ int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32
 	return err ? err : share(child, parent->shared[parent->nr_shared - 1].set, time_ns, child->generation);
 }
 
+static bool has_path(const char *const *paths, uint32_t nr, const char *path)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!strcmp(paths[i], path))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t mapped_dumps(const struct process_table *table, const struct process *process, uint32_t number, const char **ret_paths,
+			     uint32_t max)
+{
+	uint32_t nr_live, nr = 0;
+	const struct process_mapping *live = live_of(process, &nr_live);
+
+	for (uint32_t i = 0; i < nr_live && nr < max; i++) {
+		const char *path = live[i].object == OBJECT_NONE ? "" : object_table_at(table->objects, live[i].object)->path;
+
+		if (jitdump_path_is_of(path, number) && !has_path(ret_paths, nr, path))
+			ret_paths[nr++] = path;
+	}
+	return nr;
+}
+
 /* Its mappings are forgotten soon, long before the report. Without memory, no path is kept. */
 static void keep_dump(struct process_table *table, struct process *process)
 {
-	uint32_t nr;
-	const struct process_mapping *live = live_of(process, &nr);
+	const char *path;
 
-	for (uint32_t i = 0; i < nr && !process->dump && table->nr_dumps < MAX_DUMPS; i++) {
-		const struct object *object = live[i].object == OBJECT_NONE ? NULL : object_table_at(table->objects, live[i].object);
-
-		if (!object || !jit_files_is_dump(object->path, process->tgid))
-			continue;
-		process->dump = strdup(object->path);
-		table->nr_dumps += process->dump != NULL;
-	}
+	if (table->nr_dumps < MAX_DUMPS && mapped_dumps(table, process, process->tgid, &path, 1))
+		process->dump = strdup(path);
+	table->nr_dumps += process->dump != NULL;
 }
 
-const char *process_table_ended_dump(const struct process_table *table, uint32_t tgid)
+uint32_t process_table_dumps(const struct process_table *table, uint32_t tgid, uint32_t number, const char **ret_paths, uint32_t max)
 {
 	const struct process *process = find_process(table, tgid);
 
-	return process ? process->dump : NULL;
+	if (!process || process->alive)
+		return process ? mapped_dumps(table, process, number, ret_paths, max) : 0;
+	if (!process->dump || !jitdump_path_is_of(process->dump, number))
+		return 0;
+	ret_paths[0] = process->dump;
+	return 1;
 }
 
 void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t time_ns)

@@ -74,7 +74,7 @@ MUST_CHECK int process_table_sweep(struct process_table *table, object_forgotten
 void process_table_renew_objects(struct process_table *table, bool (*is_one)(void *arg, uint32_t object), void *arg);
 /* Forgets mappings that ended before `time_ns`. */
 void process_table_prune(struct process_table *table, uint64_t time_ns);
-/* Returns the path of the jitdump that the process had mapped when it ended; NULL: none is known, or it is alive. Borrowed until the
- * table's next change. */
-const char *process_table_ended_dump(const struct process_table *table, uint32_t tgid);
+/* Fills in the paths of the jitdumps jit-NUMBER.dump that the process maps, each once; of one that has ended, that of jit-TGID.dump that it
+ * had mapped then. Returns how many, at most `max`, which is not 0. Borrowed until the table's next change. */
+uint32_t process_table_dumps(const struct process_table *table, uint32_t tgid, uint32_t number, const char **ret_paths, uint32_t max);
 uint32_t process_table_nr_processes(const struct process_table *table); /* living ones */

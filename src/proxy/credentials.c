@@ -134,6 +134,14 @@ static int parse_status_line(char *line, struct credentials *credentials, unsign
 	return 0;
 }
 
+/* False: the process has ended. */
+static bool has_root(int proc_fd)
+{
+	char some;
+
+	return readlinkat(proc_fd, "root", &some, 1) > 0;
+}
+
 int credentials_read(int proc_fd, struct credentials *ret_credentials)
 {
 	int fd = openat(proc_fd, "status", O_RDONLY | O_CLOEXEC), err = 0;
@@ -142,7 +150,6 @@ int credentials_read(int proc_fd, struct credentials *ret_credentials)
 	unsigned int seen = 0;
 	size_t capacity = 0;
 	bool mixed = false;
-	char some;
 
 	*ret_credentials = (struct credentials){ 0 };
 	if (!file) {
@@ -156,7 +163,7 @@ int credentials_read(int proc_fd, struct credentials *ret_credentials)
 		credentials_init_nobody(ret_credentials);
 		return err == -ENOMEM ? err : -ESRCH;
 	}
-	ret_credentials->has_root = readlinkat(proc_fd, "root", &some, 1) > 0;
+	ret_credentials->has_root = has_root(proc_fd);
 	if (mixed) {
 		ret_credentials->uid = ret_credentials->gid = CREDENTIALS_NOBODY;
 		ret_credentials->nr_groups = 0;
@@ -198,16 +205,23 @@ bool credentials_see_our_files(int proc_fd)
 	return readlinkat(proc_fd, "root", root, sizeof(root)) == 1 && in_our_namespace(proc_fd, "mnt");
 }
 
+/* Most processes have our mounts, or such as root made: only the user of the others is read. */
 uint32_t credentials_rank(uint32_t tgid, uint32_t owner)
 {
 	CLEANUP(credentials_done) struct credentials credentials = { 0 };
 	CLEANUP(closep) int fd = open_process(tgid);
 
-	if (fd < 0 || credentials_read(fd, &credentials) || !credentials.has_root)
+	if (fd < 0)
 		return CREDENTIALS_GONE_RANK;
 	if (credentials_see_our_files(fd))
 		return CREDENTIALS_OUR_RANK;
-	return in_our_namespace(fd, "user") ? 3 : credentials.uid == owner ? 2 : CREDENTIALS_OWN_RANK;
+	if (!has_root(fd))
+		return CREDENTIALS_GONE_RANK;
+	if (in_our_namespace(fd, "user"))
+		return 3;
+	if (credentials_read(fd, &credentials) || !credentials.has_root)
+		return CREDENTIALS_GONE_RANK;
+	return credentials.uid == owner ? 2 : CREDENTIALS_OWN_RANK;
 }
 
 /* Changes the calling thread only. Our permitted set stays: no foreign code runs in the thread. */

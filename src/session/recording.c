@@ -140,7 +140,7 @@ static const struct location_table *open_locations(const struct sonde_session *s
 int session_step_engine(struct sonde_session *session, uint64_t now_ns)
 {
 	debug_files_step(session->debug_files, open_locations(session), tracker_processes(session->engine.tracker));
-	jit_file_cache_step(session->jit_file_cache, open_locations(session), now_ns);
+	jit_file_cache_step(session->jit_file_cache, open_locations(session), tracker_processes(session->engine.tracker), now_ns);
 	return session_step_windows(session, now_ns) ?: engine_step(&session->engine, now_ns, &session->diag);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otel_context SECONDS LIBRARY|- memfd|resource|none [many|all [PROGRAM ...]]: threads that publish their contexts by OpenTelemetry's
- * OTEP 4947, and the process's by OTEP 4719 (`resource`: as its drafts had it). LIBRARY has the variable (otel_sdk.c), and is opened
- * after the threads have started. Each span has a function of its own, which runs only while the span is attached. So the stack of a
- * sample tells which span it must have. Prints
+/* otel_context SECONDS LIBRARY|- memfd|resource|late|none [many|all [PROGRAM ...]]: threads that publish their contexts by OpenTelemetry's
+ * OTEP 4947, and the process's by OTEP 4719 (`resource`: as its drafts had it; `late`: when SIGUSR1 arrives). LIBRARY has the variable
+ * (otel_sdk.c), and is opened after the threads have started. Each span has a function of its own, which runs only while the span is
+ * attached. So the stack of a sample tells which span it must have. Prints
  *
  *   span FUNCTION TRACE SPAN KEY=TEXT,...   (- -: none)
  *   ready
@@ -10,6 +10,7 @@
  * The spans of many_even and many_odd are numbers: even ones and odd ones. `many`: nothing but those. In the end it executes PROGRAM. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -312,11 +313,16 @@ int main(int argc, char **argv)
 	unsigned nr = argc > 4 && !strcmp(argv[4], "many") ? 1 : sizeof(threads) / sizeof(*threads);
 	void *library = RTLD_DEFAULT;
 	struct header *header = NULL;
+	int is_late = argc > 3 && !strcmp(argv[3], "late");
+	sigset_t late;
 	pthread_t made[sizeof(threads) / sizeof(*threads)];
 
 	if (argc < 4)
 		return 2;
 	known_start(argv[1]);
+	sigemptyset(&late);
+	sigaddset(&late, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &late, NULL); /* in all threads */
 	pthread_barrier_init(&opened, NULL, nr + 1);
 	for (unsigned i = 0; i < nr; i++)
 		pthread_create(&made[i], NULL, threads[i], NULL);
@@ -326,13 +332,18 @@ int main(int argc, char **argv)
 	*(void **)&attach = dlsym(library, "otel_sdk_attach");
 	if (!attach)
 		_exit(5);
-	if (strcmp(argv[3], "none") != 0)
+	if (!is_late && strcmp(argv[3], "none") != 0)
 		publish(header = map_header(), !strcmp(argv[3], "resource"), 2);
 	pthread_barrier_wait(&opened);
 	usleep(300000);
 	printf("ready\n");
 	fflush(stdout);
-	usleep(700000);
+	if (is_late) {
+		sigwait(&late, &(int){ 0 });
+		header = map_header();
+	} else {
+		usleep(700000);
+	}
 	if (header) /* while it is sampled, one more */
 		publish(header, !strcmp(argv[3], "resource"), 3);
 	for (unsigned i = 0; i < nr; i++)

@@ -341,4 +341,23 @@ def of_processes():
 	return str(dict(found))
 
 
+@test
+def of_processes_later():
+	"""A process that publishes only when it was looked at before."""
+	need_bpf()
+	folder = fresh_folder("of_processes_later")
+	with Contexts("local", form="late") as program, Background("agent", "--store", folder, "--window", 1, "-F", 97).wait_line("Sampling", timeout=60) as running:
+		time.sleep(4)
+		os.kill(program.pid, signal.SIGUSR1)
+		time.sleep(12) # looks are after 0, 1, 3, 7 and 15 seconds
+		running.send(signal.SIGTERM)
+		check_equal(running.finish().code, 0, "exit")
+	found = collections.Counter()
+	for sample in converted(folder)["samples"]:
+		if sample["pid"] == program.pid:
+			found[dict(labels_of(sample)).get("service.name")] += sample["values"][0]
+	check(found["checkout"] > 10 and sum(found.values()) - found["checkout"] > 10, lambda: str(found))
+	return str(dict(found))
+
+
 run_tests()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which labels a process has at which moment. The processes are real, the times of the side-band are made up. */
+/* Which labels a process has at which moment. The processes are real, the times of the side-band are made up, and where minutes pass, the
+ * clock is put forward. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,12 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "process/allowance.h"
 #include "process/identities.h"
@@ -289,6 +293,167 @@ static void test_many_processes(void **state)
 	assert_int_equal(identities_nr(identities), 0);
 }
 
+/* --- what processes publish of themselves --------------------------------------------------------------------------------------------- */
+
+#define PAGE 4096
+#define MAPS_NS (1623 * NS_PER_S) /* after 1, 2, 4, ... 512 and 600 seconds maps are read in any case */
+
+static uint64_t ahead_ns;
+static uint32_t nr_maps; /* readings of maps */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret_time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+	int err = __real_clock_gettime(clock, ret_time);
+
+	if (clock == CLOCK_MONOTONIC)
+		ret_time->tv_sec += (time_t)(ahead_ns / NS_PER_S);
+	return err;
+}
+
+int __real_proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file);
+int __wrap_proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file);
+int __wrap_proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file)
+{
+	nr_maps++;
+	return __real_proxy_maps(proxy, tgid, tid, ret_file);
+}
+
+struct publisher {
+	uint32_t tgid;
+	int orders, answers;
+};
+
+/* As the specification has it. */
+static void publish(void)
+{
+	static const char payload[] = "\x0a\x1c\x0a\x1a\x0a\x0cservice.name\x12\x0a\x0a\x08"
+				      "checkout";
+	struct {
+		char signature[8];
+		uint32_t version, size;
+		uint64_t published_ns;
+		const char *payload;
+	} const header = { "OTEL_CTX", 2, sizeof(payload) - 1, 1, payload };
+	int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
+	void *mapped = fd < 0 || ftruncate(fd, PAGE) ? MAP_FAILED : mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (mapped == MAP_FAILED)
+		_exit(1);
+	memcpy(mapped, &header, sizeof(header));
+}
+
+static void obey(int orders, int answers)
+{
+	void *spare = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char order = ' ';
+
+	do {
+		if (order == 'u')
+			munmap(spare, PAGE);
+		if (order == 'p')
+			publish();
+	} while (write(answers, &order, 1) == 1 && read(orders, &order, 1) == 1);
+	_exit(0);
+}
+
+/* p: publishes; u: unmaps as much as that maps. */
+static void order(const struct publisher *publisher, char what)
+{
+	char answer;
+
+	assert_int_equal(write(publisher->orders, &what, 1), 1);
+	assert_int_equal(read(publisher->answers, &answer, 1), 1);
+}
+
+static struct publisher start_publisher(void)
+{
+	int orders[2], answers[2];
+	struct publisher publisher;
+	char ready;
+
+	assert_int_equal(pipe2(orders, O_CLOEXEC) || pipe2(answers, O_CLOEXEC), 0);
+	publisher = (struct publisher){ .tgid = (uint32_t)fork(), .orders = orders[1], .answers = answers[0] };
+	if (publisher.tgid == 0) {
+		close(orders[1]);
+		obey(orders[0], answers[1]);
+	}
+	close(orders[0]);
+	close(answers[1]);
+	assert_int_equal(read(publisher.answers, &ready, 1), 1);
+	ahead_ns = nr_maps = 0;
+	return publisher;
+}
+
+static void end_publisher(struct publisher *publisher)
+{
+	closep(&publisher->orders);
+	closep(&publisher->answers);
+	end(publisher->tgid);
+}
+
+static void meet_at(uint32_t tgid, uint64_t at_ns)
+{
+	ahead_ns = at_ns;
+	assert_int_equal(identities_meet(identities, tgid), 0);
+}
+
+/* Meets it each second until that time. */
+static void meet_until(uint32_t tgid, uint64_t until_ns)
+{
+	while (ahead_ns < until_ns)
+		meet_at(tgid, ahead_ns + NS_PER_S);
+}
+
+static void test_published_later(void **state)
+{
+	struct publisher publisher = start_publisher();
+
+	meet_at(publisher.tgid, 0);
+	meet_until(publisher.tgid, 4 * NS_PER_S);
+	order(&publisher, 'p');
+	meet_until(publisher.tgid, 6 * NS_PER_S);
+	assert_string_not_equal(service_at(publisher.tgid, clock_ns()), "checkout");
+	meet_until(publisher.tgid, 8 * NS_PER_S);
+	assert_string_equal(service_at(publisher.tgid, clock_ns()), "checkout");
+	assert_int_equal(nr_maps, 2);
+	end_publisher(&publisher);
+}
+
+/* Maps of a process that stays as it is are read once, then every ten minutes; and of each program that it executes. */
+static void test_unchanged(void **state)
+{
+	struct publisher publisher = start_publisher();
+
+	meet_at(publisher.tgid, 0);
+	meet_until(publisher.tgid, MAPS_NS - 2 * NS_PER_S);
+	assert_int_equal(nr_maps, 1);
+	meet_until(publisher.tgid, MAPS_NS + 599 * NS_PER_S);
+	assert_int_equal(nr_maps, 2);
+	meet_until(publisher.tgid, MAPS_NS + 602 * NS_PER_S);
+	assert_int_equal(nr_maps, 3);
+	assert_int_equal(identities_exec(identities, publisher.tgid, clock_ns()), 0);
+	meet_at(publisher.tgid, ahead_ns);
+	assert_int_equal(nr_maps, 4);
+	end_publisher(&publisher);
+}
+
+/* It has the size that it had. */
+static void test_published_for_another_mapping(void **state)
+{
+	struct publisher publisher = start_publisher();
+
+	meet_at(publisher.tgid, 0);
+	order(&publisher, 'u');
+	order(&publisher, 'p');
+	meet_until(publisher.tgid, MAPS_NS - 2 * NS_PER_S);
+	assert_string_not_equal(service_at(publisher.tgid, clock_ns()), "checkout");
+	meet_until(publisher.tgid, MAPS_NS + NS_PER_S);
+	assert_string_equal(service_at(publisher.tgid, clock_ns()), "checkout");
+	end_publisher(&publisher);
+}
+
 /* A reading that took far more than was left is paid back. */
 static void test_allowance(void **state)
 {
@@ -317,6 +482,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reference, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_published_later, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_unchanged, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_published_for_another_mapping, set_up, tear_down),
 		cmocka_unit_test(test_allowance),
 	};
 

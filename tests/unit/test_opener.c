@@ -340,22 +340,27 @@ static void what_we_started_is_ours(void **state)
 static void jit_files_are_found(void **state)
 {
 	CLEANUP(scene_done) struct scene scene = { 0 };
+	struct process_table *processes = process_table_new(NULL);
+	struct jit_process process = { .processes = processes };
 	struct jit_files files;
 
 	scene_init(&scene, IN_OWN_ROOT);
-	jit_files_open(NULL, (uint32_t)scene.credentials, false, &files);
+	process.tgid = process.number = (uint32_t)scene.credentials;
+	assert_int_equal(process_table_scan(processes, process.tgid, 1, NULL), 0);
+	jit_files_open(&process, &files);
 	assert_int_equal(files.nr + files.nr_refused, 0);
 	run("echo 1000 10 name > %s/tmp/perf-%d.map", scene.path, scene.credentials);
 	run("echo x > %s/tmp/jit-%d.dump; chown %d %s/tmp/*", scene.path, scene.credentials, USER, scene.path);
-	jit_files_open(NULL, (uint32_t)scene.credentials, false, &files);
+	jit_files_open(&process, &files);
 	assert_int_equal(files.nr, 1); /* a jitdump that no process has mapped does not count */
 	assert_int_equal(files.nr_refused, 0);
 	jit_files_done(&files);
 	run("chmod 600 %s/tmp/perf-*; chown 0 %s/tmp/perf-*", scene.path, scene.path);
-	jit_files_open(NULL, (uint32_t)scene.credentials, false, &files);
+	jit_files_open(&process, &files);
 	assert_int_equal(files.nr, 0);
 	assert_int_equal(files.nr_refused, 1);
 	assert_int_equal(files.refusal, -EACCES);
+	process_table_free(processes);
 }
 
 int main(void)

@@ -189,7 +189,7 @@ static void found(void **state)
 	uint32_t self = (uint32_t)getpid();
 
 	make(&message, false, 2);
-	assert_int_equal(process_context_find(NULL, self, &context), -ENOENT); /* no signature */
+	assert_int_equal(process_context_find(NULL, self, &context), -EBADMSG); /* no signature */
 	publish(header, &message, 1);
 	assert_int_equal(process_context_find(NULL, self, &context), 0);
 	assert_string_equal(attribute("service.name"), "checkout");
@@ -201,7 +201,7 @@ static void found(void **state)
 	assert_int_equal(process_context_find(NULL, self, &context), -EAGAIN);
 	publish(header, &message, 3);
 	header->version = 1;
-	assert_int_equal(process_context_find(NULL, self, &context), -ENOENT);
+	assert_int_equal(process_context_find(NULL, self, &context), -EBADMSG);
 	publish(header, &message, 3);
 	header->size = PROCESS_CONTEXT_BYTES + 1;
 	header->payload = (uintptr_t)large;

@@ -332,6 +332,51 @@ static void test_prune(void **state)
 	assert_int_equal(at(7, 35, 4 * PAGE), UINT64_MAX);
 }
 
+/* `want`: the paths, each followed by a blank but the last. */
+static void assert_dumps(uint32_t tgid, uint32_t number, const char *want)
+{
+	const char *paths[2];
+	uint32_t nr = process_table_dumps(table, tgid, number, paths, 2);
+	char found[256] = "";
+
+	for (uint32_t i = 0; i < nr; i++)
+		snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s", i ? " " : "", paths[i]);
+	assert_string_equal(found, want);
+}
+
+static void map_dump(uint32_t tgid, uint64_t start_pc, uint64_t time_ns, const char *path)
+{
+	const struct mapping_event event = {
+		.tgid = tgid, .start_pc = start_pc, .size_bytes = PAGE, .time_ns = time_ns, .path = path
+	};
+
+	assert_int_equal(process_table_mmap(table, &event), 0);
+}
+
+/* Those with the process's number in its own namespace, which is in the files' names. A child has its parent's mappings. */
+static void test_jitdumps_of_the_living(void **state)
+{
+	assert_dumps(7, 7, "");
+	map(7, PAGE, 2 * PAGE, 0, 10);
+	assert_dumps(7, 7, "");
+	map_dump(7, 2 * PAGE, 11, "/a/jit-7.dump");
+	map_dump(7, 3 * PAGE, 12, "/b/jit-1.dump");
+	map_dump(7, 4 * PAGE, 13, "/a/jit-7.dump");
+	map_dump(7, 5 * PAGE, 14, "/c/jit-7.dump.old");
+	assert_dumps(7, 7, "/a/jit-7.dump");
+	assert_dumps(7, 1, "/b/jit-1.dump");
+	assert_dumps(8, 7, "");
+	map_dump(7, 6 * PAGE, 15, "/d/jit-7.dump");
+	map_dump(7, 7 * PAGE, 16, "/e/jit-7.dump");
+	assert_dumps(7, 7, "/a/jit-7.dump /d/jit-7.dump");
+	assert_int_equal(process_table_fork(table, 7, 8, 20), 0);
+	assert_dumps(7, 1, "/b/jit-1.dump");
+	assert_dumps(8, 1, "/b/jit-1.dump");
+	assert_dumps(8, 8, "");
+	assert_int_equal(process_table_exec(table, 7, 30), 0);
+	assert_dumps(7, 7, "");
+}
+
 /* It stays known long after its mappings ended, until another process gets the number. */
 static void test_jitdump_of_the_ended(void **state)
 {
@@ -344,16 +389,17 @@ static void test_jitdump_of_the_ended(void **state)
 
 	assert_int_equal(process_table_mmap(table, &event), 0);
 	assert_int_equal(process_table_mmap(table, &others), 0);
-	assert_null(process_table_ended_dump(table, 7));
 	process_table_exit(table, 7, 20);
 	process_table_exit(table, 8, 20);
 	process_table_prune(table, 10000000000);
-	assert_string_equal(process_table_ended_dump(table, 7), "/nowhere/jit-7.dump");
-	assert_null(process_table_ended_dump(table, 8));
+	assert_dumps(7, 7, "/nowhere/jit-7.dump");
+	assert_dumps(7, 8, "");
+	assert_dumps(8, 7, ""); /* it may be another's: its number outside is in no name */
+	assert_dumps(8, 8, "");
 	map(7, PAGE, 2 * PAGE, 0, 10000000001);
-	assert_null(process_table_ended_dump(table, 7));
+	assert_dumps(7, 7, "");
 	process_table_exit(table, 7, 10000000002);
-	assert_null(process_table_ended_dump(table, 7));
+	assert_dumps(7, 7, "");
 	for (uint32_t tgid = 100; tgid < 1000; tgid++) {
 		char path[64];
 		struct mapping_event one = event;
@@ -364,8 +410,8 @@ static void test_jitdump_of_the_ended(void **state)
 		assert_int_equal(process_table_mmap(table, &one), 0);
 		process_table_exit(table, tgid, 20);
 	}
-	assert_non_null(process_table_ended_dump(table, 100));
-	assert_null(process_table_ended_dump(table, 999));
+	assert_dumps(100, 100, "/nowhere/jit-100.dump");
+	assert_dumps(999, 999, "");
 }
 
 /* --- lines of /proc/PID/maps -------------------------------------------------------------------------------------------------------- */
@@ -457,6 +503,7 @@ int main(void)
 		test(test_fork),
 		test(test_any_forks),
 		test(test_exit_and_reuse),
+		test(test_jitdumps_of_the_living),
 		test(test_jitdump_of_the_ended),
 		test(test_generations),
 		test(test_prune),
