@@ -242,17 +242,22 @@ static int wait_ns(const struct sonde_session *session, uint64_t max_ns)
 }
 
 /* Where processes start all the time, each of their records would wake us: then they are read together, STEPS_PER_S times a second. After a
- * quiet time the first ones are read at once. */
+ * quiet time the first ones are read at once; and samples are, always. */
 static void rest(struct sonde_session *session)
 {
+	const struct measurement *measurement = session->measurement;
 	const uint64_t step_ns = NS_PER_S / STEPS_PER_S;
 	uint64_t now_ns = clock_ns();
+	struct pollfd samples[] = { { .fd = sampler_wake_fd(session->engine.sampler), .events = POLLIN },
+				    { .fd = measurement->type->fd ? measurement->type->fd(measurement) : -1, .events = POLLIN } };
 
 	session->rested_ns += step_ns;
 	if (session->rested_ns + AT_ONCE * step_ns < now_ns)
 		session->rested_ns = now_ns - AT_ONCE * step_ns;
+	if (session->rested_ns > now_ns + step_ns)
+		session->rested_ns = now_ns + step_ns;
 	if (session->rested_ns > now_ns)
-		nanosleep(&(struct timespec){ .tv_nsec = (long)(session->rested_ns - now_ns) }, NULL);
+		ppoll(samples, ARRAY_SIZE(samples), &(struct timespec){ .tv_nsec = (long)(session->rested_ns - now_ns) }, NULL);
 }
 
 /* Waits for an event, at most `max_ns`. Auditing goes on meanwhile. */
@@ -311,7 +316,7 @@ static int measure(struct sonde_session *session)
 			 left_ns = until_ns > now ? until_ns - now : 0;
 		bool has_more = session->measurement->needs_engine && tracker_has_more(session->engine.tracker);
 
-		if (!has_more)
+		if (session->measurement->needs_engine && !has_more)
 			rest(session);
 		err = await(session, has_more ? 0 : left_ns < ENGINE_STEP_NS ? left_ns : ENGINE_STEP_NS);
 		if (!err)
