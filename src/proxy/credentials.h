@@ -26,6 +26,8 @@ void credentials_init_nobody(struct credentials *credentials);
  * in any case. */
 MUST_CHECK int credentials_read(int proc_fd, struct credentials *ret_credentials);
 void credentials_done(struct credentials *credentials);
+/* Is it root, whom no file's permissions stop? Then whoever opens files with them has no more rights than the process. */
+bool credentials_pass_all(const struct credentials *credentials);
 #define CREDENTIALS_GONE UINT32_MAX
 /* The uid with which the process opens files; CREDENTIALS_GONE: it has ended. */
 uint32_t credentials_uid(uint32_t tgid);

@@ -147,7 +147,7 @@ static int open_as_stranger(struct job *job)
 
 	if (root_fd < 0)
 		return root_fd;
-	err = credentials_become(&job->as);
+	err = credentials_pass_all(&job->as) ? 0 : credentials_become(&job->as);
 	if (err)
 		return err;
 	path_fd = (int)syscall(SYS_openat2, root_fd, job->path, &how, sizeof(how));
@@ -175,11 +175,15 @@ static void *run_job(void *arg)
 
 /* --- the caller's side --------------------------------------------------------------------------------------------------------- */
 
+/* A thread takes on the credentials, as it cannot get its own back. */
 static int run(struct job *job)
 {
 	pthread_t thread;
-	int err = pthread_create(&thread, NULL, run_job, job);
+	int err;
 
+	if (credentials_pass_all(&job->as))
+		return open_as_stranger(job);
+	err = pthread_create(&thread, NULL, run_job, job);
 	if (err)
 		return -err;
 	pthread_join(thread, NULL);
