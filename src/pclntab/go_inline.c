@@ -119,7 +119,8 @@ bool go_pclntab_extent(const struct go_pclntab *table, uint64_t elf_vaddr, uint6
 		return false;
 	*ret_start = elf_vaddr;
 	*ret_end = elf_vaddr + 1;
-	if (elf_vaddr < function.start_vaddr || *ret_end >= function.end_vaddr) /* the last byte may be the next function's (go_pclntab_find) */
+	/* the last byte may be the next function's (go_pclntab_find) */
+	if (elf_vaddr < function.start_vaddr || *ret_end >= function.end_vaddr)
 		return true;
 	*ret_start = function.start_vaddr;
 	*ret_end = function.end_vaddr - 1;

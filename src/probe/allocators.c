@@ -124,7 +124,7 @@ static void look_for(struct finding *finding, bool (*find)(const char *text, enu
 		const struct raw_symbol *symbol = &finding->symbols->symbols[i];
 		enum sonde_alloc_call call;
 
-		if (!symbol->is_label && find(finding->symbols->strings + symbol->name, &call))
+		if (!symbol->is_label && find(finding->symbols->strings.data + symbol->name, &call))
 			add(finding, symbol->start, call);
 	}
 }
@@ -133,7 +133,7 @@ static void look_for(struct finding *finding, bool (*find)(const char *text, enu
 static void look_at_all(struct finding *finding)
 {
 	for (size_t i = 0; i < finding->symbols->nr; i++) {
-		const char *name = finding->symbols->strings + finding->symbols->symbols[i].name;
+		const char *name = finding->symbols->strings.data + finding->symbols->symbols[i].name;
 		enum sonde_alloc_call call;
 
 		finding->has_malloc |= find_c(name, &call) && call == SONDE_ALLOC_MALLOC;
@@ -181,7 +181,7 @@ static void take(const struct elf_file *elf, const struct finding *finding, stru
 
 int allocators_make(const struct elf_file *elf, struct buffer *to)
 {
-	CLEANUP(symbol_list_done) struct symbol_list symbols = { 0 };
+	CLEANUP(symbol_list_done) struct symbol_list symbols = SYMBOL_LIST_INIT(NULL);
 	struct finding finding = { .symbols = &symbols };
 	struct allocators allocators = { 0 };
 	int err = symbol_list_add(&symbols, elf, SHT_DYNSYM, NULL);

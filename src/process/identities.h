@@ -18,7 +18,8 @@ void identities_free(struct identities *identities); /* takes NULL */
 /* A sample of that process has arrived: reads the process unless that was done or tried. Call it before the side-band is read up to now.
  * 0 or -ENOMEM. */
 MUST_CHECK int identities_meet(struct identities *identities, uint32_t tgid);
-/* Side-band events, in the order of their times. Each returns 0 or -ENOMEM. An exit is kept until identities_prune, and its time longer, for a process that has the same id later. */
+/* Side-band events, in the order of their times. Each returns 0 or -ENOMEM. An exit is kept until identities_prune, and its time longer,
+ * for a process that has the same id later. */
 MUST_CHECK int identities_fork(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 MUST_CHECK int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 MUST_CHECK int identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns);

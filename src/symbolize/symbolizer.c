@@ -230,7 +230,8 @@ static struct symbol_table *read_object(const struct symbolizer *symbolizer, con
 		own = NULL;
 	if (own && !symbol_table_is_dynamic(own))
 		return own;
-	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug) || symbol_table_read_debug(elf, debug, symbolizer->addresses, NULL, &better)) {
+	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug) ||
+	    symbol_table_read_debug(elf, debug, symbolizer->addresses, NULL, &better)) {
 		if (!symbolizer->fetched || symbol_table_read_debug(elf, symbolizer->fetched, symbolizer->addresses, NULL, &better))
 			return own;
 	}

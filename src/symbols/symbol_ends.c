@@ -155,7 +155,10 @@ static void settle_group(struct ends *ends, uint32_t first, uint32_t next, uint6
 int symbol_list_settle(struct symbol_list *list, const struct elf_file *elf)
 {
 	CLEANUP(ends_done)
-	struct ends ends = { .list = list, .elf = elf, .fdes = BUFFER_INIT(MAX_FDES * sizeof(struct code_range)), .hides_locals = !list->has_local };
+	struct ends ends = { .list = list,
+			     .elf = elf,
+			     .fdes = BUFFER_INIT(MAX_FDES * sizeof(struct code_range)),
+			     .hides_locals = !list->has_local };
 	uint64_t cover = 0;
 	uint32_t next;
 

@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "symbols/symbol_names.h"
 
 #define MAX_SYMTAB_BYTES ((size_t)384 << 20) /* 16 M symbols */
 #define MAX_SYMBOLS	 (UINT32_MAX / 2)
-#define MAX_STRTAB_BYTES ((size_t)1 << 30)   /* of all tables together, so that offsets fit 32 bits */
 
 void symbol_list_done(struct symbol_list *list)
 {
 	free(list->symbols);
-	free(list->strings);
+	buffer_done(&list->strings);
 	plt_names_done(&list->plt);
 }
 
@@ -86,67 +86,44 @@ static bool take_symbol(const struct elf_file *elf, const Elf64_Sym *sym, struct
 	return true;
 }
 
-/* Takes over the strings on success; *ret_base is their offset among all strings. */
-static int add_strings(struct symbol_list *list, void **strings, size_t size, uint32_t *ret_base)
-{
-	char *all;
-
-	*ret_base = (uint32_t)list->strings_size;
-	if (!list->strings) {
-		list->strings = MOVE(*strings);
-		list->strings_size = size;
-		return 0;
-	}
-	if (size > MAX_STRTAB_BYTES - list->strings_size)
-		return -EFBIG;
-	all = realloc(list->strings, list->strings_size + size);
-	if (!all)
-		return -ENOMEM;
-	memcpy(all + list->strings_size, *strings, size);
-	list->strings = all;
-	list->strings_size += size;
-	return 0;
-}
-
-/* Of a function? An empty cold part made by gcc is none: the code at its address belongs to another function. */
-static bool has_function_name(struct symbol_list *list, const struct raw_symbol *raw)
-{
-	char *name = list->strings + raw->name;
-
-	cut_version(name);
-	return names_a_function(name) && (raw->end != raw->start || !strstr(name, ".cold"));
-}
-
 /* The symbols of one table. */
 struct table_symbols {
 	const struct elf_file *elf;
 	const char *bytes;
 	size_t nr;
-	uint32_t base; /* of its names, among all strings */
+	struct symbol_names names;
 };
 
-/* False: symbol i is of no function. Its name is not looked at. */
-static bool symbol_at(const struct symbol_list *list, const struct table_symbols *table, size_t i, struct raw_symbol *ret_raw)
+/* False: symbol i is of no function, whatever its name is. ret_raw->name is its place in the table's names. */
+static bool symbol_at(const struct table_symbols *table, size_t i, struct raw_symbol *ret_raw)
 {
 	Elf64_Sym sym;
 
 	memcpy(&sym, table->bytes + i * sizeof(sym), sizeof(sym));
-	if (sym.st_name >= list->strings_size - table->base || !take_symbol(table->elf, &sym, ret_raw))
-		return false;
-	ret_raw->name += table->base;
-	return true;
+	return take_symbol(table->elf, &sym, ret_raw);
+}
+
+/* NULL: it is no function. An empty cold part made by gcc is none: the code at its address belongs to another function. */
+static const char *function_name(struct table_symbols *table, const struct raw_symbol *raw)
+{
+	char *name = symbol_names_at(&table->names, raw->name);
+
+	if (!name)
+		return NULL;
+	cut_version(name);
+	return names_a_function(name) && (raw->end != raw->start || !strstr(name, ".cold")) ? name : NULL;
 }
 
 /* Names are looked at only where they matter: that is what takes the time. */
-static void see_symbols(struct symbol_list *list, const struct table_symbols *table)
+static void see_symbols(struct symbol_list *list, struct table_symbols *table)
 {
 	for (size_t i = 0; i < table->nr; i++) {
 		struct raw_symbol raw;
 
-		if (!symbol_at(list, table, i, &raw) ||
+		if (!symbol_at(table, i, &raw) ||
 		    (list->has_function && (list->has_local || raw.rank != SYMBOL_LOCAL) &&
 		     !symbol_focus_matters(list->focus, raw.start, raw.end)) ||
-		    !has_function_name(list, &raw))
+		    !function_name(table, &raw))
 			continue;
 		list->has_function = true;
 		list->has_local |= raw.rank == SYMBOL_LOCAL;
@@ -155,13 +132,21 @@ static void see_symbols(struct symbol_list *list, const struct table_symbols *ta
 	symbol_focus_settle(list->focus);
 }
 
-/* Makes room for one more symbol. */
-static int reserve(struct symbol_list *list)
+/* `raw` gets its name. 0; -ENOMEM; -EFBIG. */
+static int append(struct symbol_list *list, struct raw_symbol raw, const char *name, const char *suffix)
 {
-	return array_grow(&list->symbols, list->nr, &list->capacity, sizeof(*list->symbols), 64, MAX_SYMBOLS) ? 0 : -ENOMEM;
+	raw.name = (uint32_t)list->strings.size;
+	buffer_text(&list->strings, name);
+	buffer_append(&list->strings, suffix, strlen(suffix) + 1);
+	if (list->strings.err)
+		return list->strings.err;
+	if (!array_grow(&list->symbols, list->nr, &list->capacity, sizeof(*list->symbols), 64, MAX_SYMBOLS))
+		return -ENOMEM;
+	list->symbols[list->nr++] = raw;
+	return 0;
 }
 
-static int take_symbols(struct symbol_list *list, const struct table_symbols *table)
+static int take_symbols(struct symbol_list *list, struct table_symbols *table)
 {
 	int err = 0;
 
@@ -169,15 +154,14 @@ static int take_symbols(struct symbol_list *list, const struct table_symbols *ta
 		see_symbols(list, table);
 	for (size_t i = 0; i < table->nr && !err; i++) {
 		struct raw_symbol raw;
+		const char *name;
 
-		if (!symbol_at(list, table, i, &raw) || (list->focus && !symbol_focus_keeps(list->focus, raw.start, raw.end)) ||
-		    !has_function_name(list, &raw))
+		if (!symbol_at(table, i, &raw) || (list->focus && !symbol_focus_keeps(list->focus, raw.start, raw.end)) ||
+		    !(name = function_name(table, &raw)))
 			continue;
 		list->has_function = true;
 		list->has_local |= raw.rank == SYMBOL_LOCAL;
-		err = reserve(list);
-		if (!err)
-			list->symbols[list->nr++] = raw;
+		err = append(list, raw, name, "");
 	}
 	return err ? err : list->has_function ? 0 : -ENODATA;
 }
@@ -185,10 +169,9 @@ static int take_symbols(struct symbol_list *list, const struct table_symbols *ta
 int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32_t type, struct diag *diag)
 {
 	const struct elf_section *section = section_of_type(elf, type);
-	CLEANUP(freep) void *bytes = NULL;
-	CLEANUP(freep) void *strings = NULL;
-	size_t size, strings_size;
-	uint32_t base;
+	struct table_symbols table = { .elf = elf };
+	void *bytes;
+	size_t size;
 	int err;
 
 	if (!section || section->size == 0)
@@ -196,14 +179,14 @@ int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32
 	if (section->entry_size != sizeof(Elf64_Sym) || section->link >= elf_file_nr_sections(elf))
 		return diag_errno(diag, EBADMSG, "damaged header of section %s", section->name);
 	err = elf_file_read_section(elf, section, MAX_SYMTAB_BYTES, diag, &bytes, &size);
-	if (!err)
-		err = elf_file_read_section(elf, elf_file_section(elf, section->link), MAX_STRTAB_BYTES, diag, &strings, &strings_size);
 	if (err)
 		return err;
-	if (!strings_size || ((char *)strings)[strings_size - 1] != '\0')
-		return diag_errno(diag, EBADMSG, "string table of section %s does not end", section->name);
-	err = add_strings(list, &strings, strings_size, &base);
-	return err ? err : take_symbols(list, &(struct table_symbols){ elf, bytes, size / sizeof(Elf64_Sym), base });
+	table.bytes = bytes;
+	table.nr = size / sizeof(Elf64_Sym);
+	err = symbol_names_open(&table.names, elf, elf_file_section(elf, section->link), diag) ?: take_symbols(list, &table);
+	symbol_names_done(&table.names);
+	free(bytes);
+	return err;
 }
 
 /* Sorts by start; among symbols with the same start, the best name comes last. */
@@ -230,7 +213,7 @@ static int compare_symbols(const void *left, const void *right, void *strings)
 static void sort(struct symbol_list *list, uint32_t from)
 {
 	if (list->nr > from)
-		qsort_r(list->symbols + from, list->nr - from, sizeof(*list->symbols), compare_symbols, list->strings);
+		qsort_r(list->symbols + from, list->nr - from, sizeof(*list->symbols), compare_symbols, list->strings.data);
 }
 
 /* Sorts the few from number `nr_sorted` on into those before. 0 or -ENOMEM. */
@@ -244,7 +227,7 @@ static int merge(struct symbol_list *list, uint32_t nr_sorted)
 	sort(list, nr_sorted);
 	memcpy(few, list->symbols + nr_sorted, nr_few * sizeof(*few));
 	while (nr_few) { /* from the end; what is left of the others is in its place */
-		bool is_few = !nr_sorted || compare_symbols(&few[nr_few - 1], &list->symbols[nr_sorted - 1], list->strings) >= 0;
+		bool is_few = !nr_sorted || compare_symbols(&few[nr_few - 1], &list->symbols[nr_sorted - 1], list->strings.data) >= 0;
 
 		list->symbols[--to] = is_few ? few[--nr_few] : list->symbols[--nr_sorted];
 	}
@@ -257,7 +240,7 @@ static const char *name_at(const struct symbol_list *list, uint32_t nr, uint64_t
 	uint32_t nr_before = array_count_starts(list->symbols, nr, sizeof(*list->symbols), elf_vaddr);
 	const struct raw_symbol *last = nr_before ? &list->symbols[nr_before - 1] : NULL;
 
-	return last && last->start == elf_vaddr ? list->strings + last->name : NULL;
+	return last && last->start == elf_vaddr ? list->strings.data + last->name : NULL;
 }
 
 static bool is_plt(const struct elf_section *section)
@@ -317,26 +300,18 @@ static int add_stubs(struct symbol_list *list)
 {
 	const struct plt_entry *entries = (const struct plt_entry *)list->plt.entries.data;
 	size_t nr_entries = list->plt.entries.size / sizeof(*entries);
-	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(MAX_STRTAB_BYTES - list->strings_size);
-	uint32_t nr_known = list->nr, base;
+	uint32_t nr_known = list->nr;
 	int err = 0;
 
 	for (size_t i = 0; i < nr_entries && !err; i++) {
 		const struct plt_entry *entry = &entries[i];
 		const char *name = entry->resolver_vaddr ? name_at(list, nr_known, entry->resolver_vaddr) : list->plt.strings + entry->name;
+		CLEANUP(freep) char *copy = name ? strdup(name) : NULL; /* appending may move the list's names */
+		const struct raw_symbol stub = { .start = entry->elf_vaddr, .end = entry->elf_vaddr + entry->size_bytes };
 
-		err = name ? reserve(list) : 0;
-		if (!name || err)
-			continue;
-		list->symbols[list->nr++] = (struct raw_symbol){ .start = entry->elf_vaddr,
-								 .end = entry->elf_vaddr + entry->size_bytes,
-								 .name = (uint32_t)(list->strings_size + text.size) };
-		buffer_text(&text, name);
-		buffer_append(&text, "@plt", sizeof("@plt"));
-		err = text.err;
+		if (name)
+			err = copy ? append(list, stub, copy, "@plt") : -ENOMEM;
 	}
-	if (!err && text.size)
-		err = add_strings(list, (void **)&text.data, text.size, &base);
 	if (err)
 		list->nr = nr_known;
 	return err;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "elf/elf_file.h"
@@ -25,13 +26,13 @@ struct raw_symbol {
 struct symbol_list {
 	struct raw_symbol *symbols;
 	uint32_t nr, capacity;
-	char *strings; /* each name ends in NUL */
-	size_t strings_size;
+	struct buffer strings; /* each name ends in NUL */
 	struct symbol_focus *focus; /* keep only what decides about its addresses; NULL: all. Borrowed */
 	struct plt_names plt;	    /* the stubs to be added */
 	bool has_function, has_local; /* one was met, kept or not */
 };
 
+#define SYMBOL_LIST_INIT(of) { .strings = BUFFER_INIT((size_t)1 << 30), .focus = (of) } /* so that offsets fit 32 bits */
 void symbol_list_done(struct symbol_list *list);
 /* Adds the first symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). 0; -ENODATA: there is none, or no table so far has a function; -EBADMSG;
  * -EFBIG; -ENOMEM. */

@@ -109,7 +109,7 @@ static int read_table(const struct elf_file *elf, const struct elf_file *debug, 
 		      struct diag *diag, struct symbol_table **ret_table)
 {
 	CLEANUP(symbol_table_freep) struct symbol_table *table = calloc(1, sizeof(*table));
-	CLEANUP(symbol_list_done) struct symbol_list list = { 0 };
+	CLEANUP(symbol_list_done) struct symbol_list list = SYMBOL_LIST_INIT(NULL);
 	int err = table ? 0 : -ENOMEM;
 
 	if (!err && addresses) {
@@ -126,7 +126,7 @@ static int read_table(const struct elf_file *elf, const struct elf_file *debug, 
 		err = symbol_list_add_plt(&list) ?: symbol_list_settle(&list, elf) ?: fill_table(table, &list);
 	if (err)
 		return err;
-	table->strings = MOVE(list.strings);
+	table->strings = MOVE(list.strings.data);
 	*ret_table = MOVE(table);
 	return 0;
 }

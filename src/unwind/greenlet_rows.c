@@ -30,7 +30,7 @@ static bool defines_module(const struct elf_file *elf)
 /* Also matches the parts that compilers split functions into, and C++ names. */
 static bool has_name(const struct symbol_list *list, const struct raw_symbol *symbol, const char *name)
 {
-	return strstr(list->strings + symbol->name, name) != NULL;
+	return strstr(list->strings.data + symbol->name, name) != NULL;
 }
 
 static bool has_any(const struct symbol_list *list, const char *name)
@@ -93,7 +93,7 @@ static int give_move(const struct elf_file *elf, cfi_row_fn row, void *arg)
 
 int greenlet_walk(const struct elf_file *elf, cfi_row_fn row, void *arg)
 {
-	CLEANUP(symbol_list_done) struct symbol_list list = { 0 };
+	CLEANUP(symbol_list_done) struct symbol_list list = SYMBOL_LIST_INIT(NULL);
 	bool has_begin;
 	int err;
 

@@ -408,8 +408,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prologues),   cmocka_unit_test(switches_by_frame),	      cmocka_unit_test(switches_without_frame),
-		cmocka_unit_test(ends),	       cmocka_unit_test(lines_and_inlined_calls), cmocka_unit_test(an_extent_says_one_thing), cmocka_unit_test(older_layouts),
-		cmocka_unit_test(truncated),   cmocka_unit_test(damaged),		      cmocka_unit_test(refused),
+		cmocka_unit_test(ends),	       cmocka_unit_test(lines_and_inlined_calls), cmocka_unit_test(an_extent_says_one_thing),
+		cmocka_unit_test(older_layouts), cmocka_unit_test(truncated), cmocka_unit_test(damaged),
+		cmocka_unit_test(refused),
 	};
 	int nr_failed = cmocka_run_group_tests(tests, NULL, NULL);
 
