@@ -298,7 +298,8 @@ static void assert_same(const struct symbol_table *all, const struct symbol_tabl
 	int want_err = symbol_table_find(all, vaddr, &want), err = symbol_table_find(few, vaddr, &have);
 	uint64_t want_start, want_end, start, end;
 
-	if (err != want_err || (!err && (have.elf_vaddr != want.elf_vaddr || have.size_bytes != want.size_bytes || strcmp(have.name, want.name))))
+	if (err != want_err ||
+	    (!err && (have.elf_vaddr != want.elf_vaddr || have.size_bytes != want.size_bytes || strcmp(have.name, want.name))))
 		fail_msg("%#lx is %s+%#lx (%d), not %s+%#lx (%d)", vaddr, err ? "-" : have.name, vaddr - have.elf_vaddr, err,
 			 want_err ? "-" : want.name, vaddr - want.elf_vaddr, want_err);
 	symbol_table_extent(all, vaddr, &want_start, &want_end);
@@ -333,7 +334,8 @@ static void a_focus_changes_no_answer(void **state)
 		CLEANUP(image_done) struct image image;
 
 		image_init(&image);
-		add_to(&image, &image.symtab, "sure", STB_GLOBAL, STT_FUNC, SECTION_TEXT, 0x2000, 1); /* else it may be a file without any */
+		/* else it may be a file without any */
+		add_to(&image, &image.symtab, "sure", STB_GLOBAL, STT_FUNC, SECTION_TEXT, 0x2000, 1);
 		for (uint32_t i = 0; i < nr; i++) {
 			static const char *const forms[][2] = { { "f", "" },  { "f", "@V" },	{ "$x.", "" },
 								{ ".L", "" }, { "f", ".cold" }, { "much_longer_", "" } };
@@ -539,7 +541,8 @@ static void compare_focus_of(const char *path)
 
 static void real_files_agree(void **state)
 {
-	static const char *const more[] = { "/usr/bin/python3", "/usr/bin/perl", "/lib/x86_64-linux-gnu/libc.so.6", "/lib/ld-linux-aarch64.so.1" };
+	static const char *const more[] = { "/usr/bin/python3", "/usr/bin/perl", "/lib/x86_64-linux-gnu/libc.so.6",
+					    "/lib/ld-linux-aarch64.so.1" };
 
 	compare_focus_of("/proc/self/exe");
 	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
