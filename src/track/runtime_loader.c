@@ -68,6 +68,7 @@ struct runtime_loader {
 	uint32_t wanted;              /* bits: programs that are not loaded yet */
 	struct kept_process **kept;   /* those that run an interpreter */
 	uint32_t nr_kept, capacity;
+	bool has_waiting;             /* one of them may be tried again */
 	struct u64_map by_tgid;       /* number in `kept` */
 	struct u64_map recognised;    /* recognised_number by tgid */
 	uint32_t nr_recognised;
@@ -368,6 +369,7 @@ static void place(struct runtime_loader *loader, struct kept_process *process, s
 	placed->placing = !err ? PLACING_DONE : err == -EAGAIN || !libc->is_known ? PLACING_WAITS : PLACING_FAILED;
 	process->waiting &= ~(1u << kept->image.runtime);
 	process->waiting |= (uint32_t)(placed->placing == PLACING_WAITS) << kept->image.runtime;
+	loader->has_waiting |= process->waiting != 0;
 	if (placed->placing == PLACING_DONE && !placed->is_counted)
 		note_placed(loader, placed, &kept->image);
 	if (placed->placing == PLACING_FAILED && !kept->is_refused)
@@ -565,11 +567,16 @@ uint32_t runtime_loader_owner(const struct runtime_loader *loader, uint32_t tgid
 
 void runtime_loader_retry(struct runtime_loader *loader)
 {
-	for (uint32_t i = 0; i < loader->nr_kept; i++) {
+	uint32_t nr = loader->has_waiting ? loader->nr_kept : 0;
+
+	loader->has_waiting = false;
+	for (uint32_t i = 0; i < nr; i++) {
 		struct kept_process *process = loader->kept[i];
 
-		if (process->waiting && process->nr_retries++ < MAX_RETRIES)
-			process_table_renew(loader->processes, process->tgid);
+		if (!process->waiting || process->nr_retries++ >= MAX_RETRIES)
+			continue;
+		process_table_renew(loader->processes, process->tgid);
+		loader->has_waiting = true;
 	}
 }
 
