@@ -249,7 +249,7 @@ static bool is_plt(const struct elf_section *section)
 }
 
 /* Is one of the addresses in a section of stubs? If none is, each such section is a symbol without a name. */
-static bool wants_plt(const struct symbol_list *list, const struct elf_file *elf)
+static bool wants_plt(struct symbol_list *list, const struct elf_file *elf)
 {
 	bool is_wanted = !list->focus;
 
@@ -261,9 +261,13 @@ static bool wants_plt(const struct symbol_list *list, const struct elf_file *elf
 	for (uint32_t i = 0; i < elf_file_nr_sections(elf) && !is_wanted; i++) {
 		const struct elf_section *section = elf_file_section(elf, i);
 
-		if (is_plt(section))
-			symbol_focus_see(list->focus, section->vaddr, section->vaddr + section->size);
+		if (!is_plt(section))
+			continue;
+		symbol_focus_see(list->focus, section->vaddr, section->vaddr + section->size);
+		list->has_plt = true;
 	}
+	if (!is_wanted)
+		symbol_focus_settle(list->focus);
 	return is_wanted;
 }
 

@@ -29,7 +29,7 @@ struct symbol_list {
 	struct buffer strings; /* each name ends in NUL */
 	struct symbol_focus *focus; /* keep only what decides about its addresses; NULL: all. Borrowed */
 	struct plt_names plt;	    /* the stubs to be added */
-	bool has_function, has_local; /* one was met, kept or not */
+	bool has_function, has_local, has_plt; /* one was met, kept or not */
 };
 
 #define SYMBOL_LIST_INIT(of) { .strings = BUFFER_INIT((size_t)1 << 30), .focus = (of) } /* so that offsets fit 32 bits */

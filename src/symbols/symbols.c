@@ -49,7 +49,7 @@ static int fill_table(struct symbol_table *table, const struct symbol_list *list
 
 	for (uint32_t i = 0; i < list->nr; i++)
 		nr += list->symbols[i].end > list->symbols[i].start;
-	if (!nr && !(list->focus && list->has_function))
+	if (!nr && !(list->focus && (list->has_function || list->has_plt)))
 		return -ENODATA;
 	table->starts = calloc(nr + 1, sizeof(*table->starts));
 	table->extents = calloc(nr + 1, sizeof(*table->extents));

@@ -541,7 +541,8 @@ static void compare_focus_of(const char *path)
 
 static void real_files_agree(void **state)
 {
-	static const char *const more[] = { "/usr/bin/python3", "/usr/bin/perl", "/lib/x86_64-linux-gnu/libc.so.6",
+	static const char *const more[] = { "/bin/true", /* has stubs alone */
+					    "/usr/bin/python3", "/usr/bin/perl", "/lib/x86_64-linux-gnu/libc.so.6",
 					    "/lib/ld-linux-aarch64.so.1" };
 
 	compare_focus_of("/proc/self/exe");
