@@ -176,7 +176,7 @@ int credentials_read(int proc_fd, struct credentials *ret_credentials)
 
 bool credentials_pass_all(const struct credentials *credentials)
 {
-	return !credentials->uid && credentials->capabilities == PASSING_CAPABILITIES;
+	return !geteuid() && !credentials->uid && credentials->capabilities == PASSING_CAPABILITIES;
 }
 
 static int open_process(uint32_t tgid)

@@ -26,7 +26,8 @@ void credentials_init_nobody(struct credentials *credentials);
  * in any case. */
 MUST_CHECK int credentials_read(int proc_fd, struct credentials *ret_credentials);
 void credentials_done(struct credentials *credentials);
-/* Is it root, whom no file's permissions stop? Then whoever opens files with them has no more rights than the process. */
+/* Are both we and the process root, whom no file's permissions stop? Then nothing is to be taken on: we have no more rights than it.
+ * Another user who runs us with capabilities must not see root's files by them. */
 bool credentials_pass_all(const struct credentials *credentials);
 #define CREDENTIALS_GONE UINT32_MAX
 /* The uid with which the process opens files; CREDENTIALS_GONE: it has ended. */

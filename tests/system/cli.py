@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -520,6 +521,41 @@ def the_fix_fixes_it():
 	check_equal(verbs["profile"]["verdict"], "works", verbs)
 	result = run([*prefix[:-1], path, "profile", "-F", "99", "-f", "--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"])
 	check(result.code == 0 and result.out, lambda: str(result))
+
+
+# Spins in code without a file, whose name only root may read
+SECRET_MAP = r"""
+import ctypes, mmap, os
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(b"\x55\x48\x89\xe5\xeb\xfe") # push %rbp; mov %rsp,%rbp; jmp .
+at = ctypes.addressof(ctypes.c_char.from_buffer(code))
+os.umask(0o077)
+with open("/tmp/perf-%d.map" % os.getpid(), "w") as file:
+	file.write("%x 6 secret_name\n" % at)
+print("ready", flush=True)
+ctypes.CFUNCTYPE(None)(at)()
+"""
+
+
+@test
+def capabilities_read_no_secret():
+	"""Who may bypass the permissions of files by sonde's capabilities does not see a file of root's by them."""
+	need_bpf()
+	prefix = as_nobody()
+	path = scratch("sonde-with-more-capabilities")
+	shutil.copy(SONDE, path)
+	capabilities = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore,cap_dac_read_search+ep"
+	if not find_tool("setcap", "/usr/sbin/setcap", "/sbin/setcap") or run(["setcap", capabilities, path]).code:
+		skip("no setcap (libcap2-bin), or the file system keeps no capabilities")
+	with subprocess.Popen([sys.executable, "-c", SECRET_MAP], stdout=subprocess.PIPE) as process:
+		try:
+			process.stdout.readline()
+			found = run([*prefix[:-1], path, "profile", "-f", "-F", "99", "-p", process.pid, 1])
+			check(run([SONDE, "profile", "-f", "-F", "99", "-p", process.pid, 1]).out.count("secret_name"), "root does not see it")
+		finally:
+			process.kill()
+			os.unlink("/tmp/perf-%d.map" % process.pid)
+	check(found.code == 0 and found.out and "secret_name" not in found.out and "Permission denied" in found.err, lambda: str(found))
 
 
 if __name__ == "__main__":
