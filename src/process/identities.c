@@ -20,9 +20,9 @@
 #define MAX_BEGUN      64 /* more wait for their first sample */
 #define NR_ENDS        65536
 #define MAX_UNFINISHED 32 /* a process that hides its environment looks as if it were in an exec */
-/* Reading after an exec may take a third of a hundredth of a CPU's time, so that short processes have labels; the others wait for their
- * first sample. */
-#define EAGER_SHARE    300
+/* Reading after an exec may take half a hundredth of a CPU's time, so that short processes have labels; the others wait for their first
+ * sample. */
+#define EAGER_SHARE    200
 /* Looking for what processes publish of themselves may take a thousandth. A service does so some time after its start, or never: each time
  * the wait until the next look is twice as long. */
 #define LOOK_SHARE     1000
@@ -336,6 +336,11 @@ int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_
 	entry->others_ns = time_ns;
 	read_later(identities, entry);
 	return 0;
+}
+
+bool identities_have_begun(const struct identities *identities)
+{
+	return identities->nr_begun;
 }
 
 int identities_read_begun(struct identities *identities)

@@ -4,6 +4,7 @@
  * borders. A sample from the other side of a border, or of a process that had ended before it could be read, has no labels rather than
  * those of another. One thread. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -23,8 +24,11 @@ MUST_CHECK int identities_meet(struct identities *identities, uint32_t tgid);
 MUST_CHECK int identities_fork(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 MUST_CHECK int identities_exec(struct identities *identities, uint32_t tgid, uint64_t time_ns);
 MUST_CHECK int identities_exit(struct identities *identities, uint32_t tgid, uint64_t time_ns);
-/* After all events that have come: reads the processes that execute another program and have not ended, as long as all of that takes little
- * CPU time. Those that are still in the middle of it, as most are then, wait for the next time. 0 or -ENOMEM. */
+/* Is there a process that executes another program and was not read yet? */
+bool identities_have_begun(const struct identities *identities);
+/* After all events that have come: reads those that have not ended, as long as all of that takes little CPU time. Those that are still in
+ * the middle of it, as most are then, wait for the next time. Then read the side-band again before asking for labels: it has the borders of
+ * what was read. 0 or -ENOMEM. */
 MUST_CHECK int identities_read_begun(struct identities *identities);
 /* Events up to then were lost: forgets all. */
 void identities_lost(struct identities *identities, uint64_t time_ns);

@@ -281,6 +281,7 @@ static int focus_plt(struct symbol_list *list)
 	for (size_t i = 0; i < nr_entries; i++)
 		symbol_focus_see(list->focus, entries[i].elf_vaddr, entries[i].elf_vaddr + entries[i].size_bytes);
 	symbol_focus_settle(list->focus);
+	list->has_plt = nr_entries;
 	for (size_t i = 0; i < nr_entries; i++) {
 		if (symbol_focus_keeps(list->focus, entries[i].elf_vaddr, entries[i].elf_vaddr + entries[i].size_bytes))
 			entries[nr++] = entries[i];

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/process_stat.h"
 #include "base/u64_map.h"
 #include "collect/sideband.h"
 #include "track/account_common.h"
@@ -479,6 +480,7 @@ int tracker_scan(struct tracker *tracker, struct diag *diag)
 	uint64_t now = tracker->scanned_ns = tracker->known_ns = clock_ns();
 	int err = tracker->has_only ? scan_only(tracker, now, diag) : scan_all(tracker, is_first, now, diag);
 
+	process_table_lost(tracker->processes); /* threads may have begun meanwhile, or on CPUs that were not followed */
 	tracker->has_losses = false;
 	if (!err)
 		err = load_all(tracker, diag);
@@ -491,9 +493,11 @@ int tracker_scan(struct tracker *tracker, struct diag *diag)
 	return err;
 }
 
-/* The first thread ends. Has the process other threads? Then it continues. */
-static bool has_threads(uint32_t tgid)
+/* The first thread ends. Has the process other threads, or has one of them executed a program, and is the first thread now? Then it
+ * continues. */
+static bool goes_on(uint32_t tgid)
 {
+	struct process_stat stat;
 	char path[64];
 	CLEANUP(closedirp) DIR *dir = NULL;
 	uint32_t nr = 0;
@@ -502,7 +506,9 @@ static bool has_threads(uint32_t tgid)
 	dir = opendir(path);
 	while (dir && nr < 4 && readdir(dir)) /* ".", "..", the first thread */
 		nr++;
-	return nr > 3;
+	if (nr != 3 || process_stat_read(tgid, &stat))
+		return nr > 3;
+	return !strchr("ZX", process_stat_char(&stat, PROCESS_STAT_STATE));
 }
 
 static int end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
@@ -514,11 +520,11 @@ static int end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
 	return tracker->identities ? identities_exit(tracker->identities, tgid, time_ns) : 0;
 }
 
-/* When a whole process ends, its first thread's end may be seen before the others have ended. So processes with threads left are checked
- * again. */
+/* When a whole process ends, its first thread's end may be seen before the others have ended, or before it is a zombie. So those that go on
+ * are checked again. */
 static int on_first_thread_exit(struct tracker *tracker, const struct sideband_event *event)
 {
-	if (process_table_has_one_thread(tracker->processes, event->tgid) || !has_threads(event->tgid))
+	if (process_table_has_one_thread(tracker->processes, event->tgid) || !goes_on(event->tgid))
 		return end_process(tracker, event->tgid, event->time_ns);
 	return u64_map_find(&tracker->leaderless, event->tgid) ? 0 : u64_map_add(&tracker->leaderless, event->tgid, 1);
 }
@@ -530,7 +536,7 @@ static int end_leaderless(struct tracker *tracker)
 	for (uint32_t i = 0; !err && i < tracker->leaderless.nr_slots;) {
 		const struct u64_slot *slot = &tracker->leaderless.slots[i];
 
-		if (slot->used && !has_threads((uint32_t)slot->key)) {
+		if (slot->used && !goes_on((uint32_t)slot->key)) {
 			err = end_process(tracker, (uint32_t)slot->key, clock_ns());
 			i = 0; /* removing moves others */
 		} else {
@@ -625,10 +631,17 @@ static int sweep(struct tracker *tracker)
 	return err ? err : table_loader_trim(tracker->loader);
 }
 
+/* An exec while a process is read is known before its labels are asked for. */
+static int read_begun(struct tracker *tracker)
+{
+	if (!tracker->identities || !identities_have_begun(tracker->identities))
+		return 0;
+	return identities_read_begun(tracker->identities) ?: sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
+}
+
 int tracker_read(struct tracker *tracker, struct diag *diag)
 {
-	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns) ?: end_leaderless(tracker) ?:
-		  (tracker->identities ? identities_read_begun(tracker->identities) : 0);
+	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns) ?: read_begun(tracker) ?: end_leaderless(tracker);
 
 	tracker->known = (struct deferred_process){ 0 };
 	if (err)

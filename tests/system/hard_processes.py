@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The hard cases of native unwinding, part 3: processes without an exec of their own, and many threads."""
+import sys
+
 from hard import START, exact, like, profile, profile_command, profile_machine
-from harness import Program, build, chain_error, check, need_bpf, run_tests, test
+from harness import Program, build, chain_error, check, need_bpf, run_tests, sonde, test
 
 
 def by_comm(chains):
@@ -44,6 +46,33 @@ def crowd():
 	comms = {stack.comm for stack in stacks}
 	check(len(comms) > 150, "only %d threads were hit" % len(comms))
 	return exact(stacks, by_comm(program.chains)) + ", %d threads" % len(comms)
+
+
+# Twelve children in turn, of each of which a thread that is not the first executes a shell
+THREADS_THAT_EXEC = """
+import os, threading, time
+for turn in range(12):
+	child = os.fork()
+	if not child:
+		def run():
+			time.sleep(0.002)
+			os.execv("/bin/sh", ["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"])
+		threading.Thread(target=run).start()
+		time.sleep(5)
+	os.waitpid(child, 0)
+"""
+
+
+@test
+def a_thread_executes():
+	"""The first thread ends then, its process does not."""
+	need_bpf()
+	lines = sonde("profile", "-f", "-F", 499, "--", sys.executable, "-c", THREADS_THAT_EXEC, want=0).out.splitlines()
+	shells = [line.rpartition(" ") for line in lines if line.startswith("sh;")]
+	total = sum(int(number) for _, _, number in shells)
+	unknown = sum(int(number) for stack, _, number in shells if "not known" in stack)
+	check(total > 200 and unknown <= total / 50, "%d of %d samples are of an unknown process" % (unknown, total))
+	return "%d of %d samples" % (unknown, total)
 
 
 run_tests()
