@@ -20,8 +20,8 @@
 #define PROGRESS_NS (NS_PER_S / 5) /* least time between two progress reports */
 #define HASTE_NS NS_PER_S /* names are looked up this long after a second stop */
 #define COMMAND_END_MS 1000 /* how long a command may take to end by itself */
-#define STEPS_PER_S 200 /* at most, in the long run */
-#define AT_ONCE 20 /* without a rest, after a quiet time */
+#define MAX_REST_NS (5 * NS_PER_MS)
+#define AT_ONCE 20 /* steps without a rest, after a quiet time */
 #define HURRY 10 /* our nice value is lower by this while we observe: ten times the weight of others */
 
 #ifndef PIDFD_THREAD
@@ -64,6 +64,17 @@ static int make_descriptors(struct sonde_session *session)
 	return 0;
 }
 
+/* How long the loop may rest between two steps: while a process is not known, its samples are dear, and only so many may come. 0: never. */
+static uint64_t rest_of(const struct sonde_session_options *options)
+{
+	const struct sonde_sampling_options *sampling = options->sampling;
+	uint64_t freq_hz = sampling && sampling->freq_hz ? sampling->freq_hz : SONDE_DEFAULT_FREQ_HZ, half_ns = NS_PER_S / freq_hz / 2;
+
+	if (options->mode != SONDE_ON_CPU || (sampling && sampling->period))
+		return 0;
+	return half_ns < MAX_REST_NS ? half_ns : MAX_REST_NS;
+}
+
 /* Forgets what was borrowed from the caller. */
 static void forget_borrowed(struct sonde_session_options *options)
 {
@@ -101,6 +112,7 @@ int sonde_session_new(const struct sonde_session_options *options, struct sonde_
 	if (err)
 		return session_fail_setup(session, err);
 	err = set_up(session);
+	session->rest_ns = rest_of(&session->options);
 	forget_borrowed(&session->options);
 	session->is_ready = !err;
 	session_end_cost(session);
@@ -241,13 +253,12 @@ static int wait_ns(const struct sonde_session *session, uint64_t max_ns)
 	return nr < 0 ? -errno : nr;
 }
 
-/* Where processes start all the time, each of their records would wake us: then they are read together, STEPS_PER_S times a second. After a
- * quiet time the first ones are read at once; and samples are, always. */
+/* Where processes start all the time, each of their records would wake us: then they are read together, now and then. After a quiet time
+ * the first ones are read at once; and samples are, always. */
 static void rest(struct sonde_session *session)
 {
 	const struct measurement *measurement = session->measurement;
-	const uint64_t step_ns = NS_PER_S / STEPS_PER_S;
-	uint64_t now_ns = clock_ns();
+	uint64_t step_ns = session->rest_ns, now_ns = clock_ns();
 	struct pollfd samples[] = { { .fd = sampler_wake_fd(session->engine.sampler), .events = POLLIN },
 				    { .fd = measurement->type->fd ? measurement->type->fd(measurement) : -1, .events = POLLIN } };
 

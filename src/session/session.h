@@ -43,7 +43,7 @@ struct sonde_session {
 	uint64_t looked_ns;                   /* when the targets and the command were last checked */
 	uint32_t watched;                     /* the command, or a living target: the loop wakes when it ends; 0: none */
 	int watched_fd;                       /* its pidfd; -1: none */
-	uint64_t rested_ns;                   /* until when the loop rests */
+	uint64_t rest_ns, rested_ns;          /* how long the loop may rest between two steps; until when it does */
 	uint64_t shown_ns;                    /* when the progress was last reported */
 	int nice, nice_before;                /* of our thread: now, and before the run */
 	struct targets targets;

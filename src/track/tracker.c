@@ -350,22 +350,27 @@ static bool is_object(void *arg, uint32_t object)
 	return object == *(const uint32_t *)arg;
 }
 
-/* Examines one file of `unmet`, and reports the processes that map it. */
+/* Examines a file of `unmet`, and reports the processes that map it. */
+static int meet_unmet(struct tracker *tracker, uint32_t object, struct diag *diag)
+{
+	int err;
+
+	u64_map_remove(&tracker->unmet, object, 1);
+	process_table_renew_objects(tracker->processes, is_object, &object);
+	err = meet(tracker, object);
+	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : tell_changes(tracker, diag);
+}
+
+/* One at a time: the others wait for the next reading, or until a stack needs them. */
 static int meet_next(struct tracker *tracker, struct diag *diag)
 {
 	const struct u64_slot *slot = tracker->unmet.slots;
-	uint32_t object;
-	int err;
 
 	if (!tracker->unmet.nr_used)
 		return 0;
 	while (!slot->used)
 		slot++;
-	object = (uint32_t)slot->key;
-	u64_map_remove(&tracker->unmet, object, 1);
-	process_table_renew_objects(tracker->processes, is_object, &object);
-	err = meet(tracker, object);
-	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : tell_changes(tracker, diag);
+	return meet_unmet(tracker, (uint32_t)slot->key, diag);
 }
 
 /* Looks whether files of `asked` were read; a few at a time, since other users may cause any number. */
@@ -736,7 +741,11 @@ void tracker_used(struct tracker *tracker, uint32_t object, uint64_t time_ns)
 
 int tracker_need(struct tracker *tracker, uint32_t object, uint64_t time_ns, bool *ret_loaded)
 {
-	return table_loader_need(tracker->loader, object, time_ns, ret_loaded);
+	struct diag diag = { 0 };
+	int err = u64_map_find(&tracker->unmet, object) ? meet_unmet(tracker, object, &diag) : 0;
+
+	*ret_loaded = false;
+	return err ? err : table_loader_need(tracker->loader, object, time_ns, ret_loaded);
 }
 
 int tracker_prune(struct tracker *tracker, uint64_t now_ns)
