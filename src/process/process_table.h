@@ -27,7 +27,7 @@ MUST_CHECK int process_table_fork(struct process_table *table, uint32_t parent_t
 void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t time_ns);
 /* A further thread began or ended. */
 void process_table_thread(struct process_table *table, uint32_t tgid, bool has_begun);
-/* Events were lost. */
+/* Events may have been lost: no count of threads is known any more. */
 void process_table_lost(struct process_table *table);
 /* Surely: all threads since its start are known. */
 bool process_table_has_one_thread(const struct process_table *table, uint32_t tgid);

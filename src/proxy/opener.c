@@ -147,7 +147,7 @@ static int open_as_stranger(struct job *job)
 
 	if (root_fd < 0)
 		return root_fd;
-	err = credentials_pass_all(&job->as) ? 0 : credentials_become(&job->as);
+	err = credentials_become(&job->as);
 	if (err)
 		return err;
 	path_fd = (int)syscall(SYS_openat2, root_fd, job->path, &how, sizeof(how));

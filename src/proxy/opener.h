@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opener: opens, for reading, the files that a process's own data refer to (perf map, jitdump, debug link), and connects to its socket. It
  * opens them exactly as that process could: in its root, with its user, groups and capabilities. Otherwise whoever writes such a path could
- * make a profiler that runs as root read a file for him. Each file is opened in a thread of its own, which gives up its rights; the call
- * takes as long as the file system does (proxy/proxy.h). When we are not root, we open as ourselves, in the process's root.
+ * make a profiler that runs as root read a file for him. A file is opened in a thread of its own, which gives up its rights, unless the
+ * process has all of ours (credentials_pass_all); the call takes as long as the file system does (proxy/proxy.h). When we are not root, we
+ * open as ourselves without capabilities, in the process's root.
  *
  * Opens only regular files, none of procfs (where "self" is us). Any thread. Side effect: the first thread that changes its user makes the
  * whole process not dumpable (no core files, no ptrace by its own user): see the kernel's commit_creds(). */

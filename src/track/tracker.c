@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "track/tracker.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 
@@ -503,17 +502,10 @@ int tracker_scan(struct tracker *tracker, struct diag *diag)
 static bool goes_on(uint32_t tgid)
 {
 	struct process_stat stat;
-	char path[64];
-	CLEANUP(closedirp) DIR *dir = NULL;
-	uint32_t nr = 0;
 
-	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
-	dir = opendir(path);
-	while (dir && nr < 4 && readdir(dir)) /* ".", "..", the first thread */
-		nr++;
-	if (nr != 3 || process_stat_read(tgid, &stat))
-		return nr > 3;
-	return !strchr("ZX", process_stat_char(&stat, PROCESS_STAT_STATE));
+	if (process_stat_read(tgid, &stat))
+		return false;
+	return process_stat_number(&stat, PROCESS_STAT_THREADS) > 1 || !strchr("ZX", process_stat_char(&stat, PROCESS_STAT_STATE));
 }
 
 static int end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How far the mounts of processes are trusted (credentials_rank), and when /proc/PID/status is read for that. */
-#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -8,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "proxy/credentials.h"
+#include "ready_child.h"
 
 static uint32_t nr_status; /* times that a process's status was opened */
 
@@ -30,24 +29,18 @@ int __wrap_openat64(int folder, const char *path, int flags, ...)
 static pid_t start(int namespaces)
 {
 	int ready[2];
-	char byte;
-	pid_t pid;
+	pid_t pid = ready_child_fork(ready);
 
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	pid = fork();
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (!unshare(namespaces) && write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
+		if (unshare(namespaces))
+			_exit(1);
+		ready_child_live(ready);
 	}
-	close(ready[1]);
-	if (read(ready[0], &byte, 1) != 1) {
+	if (ready_child_wait(ready) != 1) {
 		waitpid(pid, NULL, 0);
 		print_message("SKIPPED: no right to make namespaces\n");
 		skip();
 	}
-	close(ready[0]);
 	nr_status = 0;
 	return pid;
 }

@@ -21,6 +21,7 @@
 #include "base/utf8.h"
 #include "identity/cgroup_owner.h"
 #include "identity/process_identity.h"
+#include "ready_child.h"
 
 #define ID    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
@@ -214,19 +215,14 @@ static pid_t start(const char *program, char *const *environment)
 {
 	char *argv[] = { (char *)program, "1000", NULL };
 	int ready[2];
-	char byte;
-	pid_t pid;
+	pid_t pid = ready_child_fork(ready);
 
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execve(program, argv, environment);
 		_exit(127);
 	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 0); /* the exec closed it */
-	close(ready[0]);
+	assert_int_equal(ready_child_wait(ready), 0); /* the exec closed it */
 	return pid;
 }
 

@@ -23,6 +23,7 @@
 
 #include "process/jit_files.h"
 #include "proxy/opener.h"
+#include "ready_child.h"
 #include "shell.h"
 
 #define MAX_BYTES 1000
@@ -37,31 +38,23 @@ struct scene {
 
 enum { IN_OWN_ROOT = 1 };
 
-static void live_as_stranger(const char *root, int ready)
+static void live_as_stranger(const char *root, const int ready[2])
 {
 	const gid_t groups[] = { GROUP };
 
 	if ((root && (chroot(root) || chdir("/"))) || setgroups(1, groups) || setresgid(USER, USER, USER) || setresuid(USER, USER, USER))
 		_exit(1);
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user clears it */
-	if (write(ready, "x", 1) == 1)
-		pause();
-	_exit(1);
+	ready_child_live(ready);
 }
 
 static pid_t start_stranger(const char *root)
 {
 	int ready[2];
-	char byte;
-	pid_t pid;
+	pid_t pid = ready_child_fork(ready);
 
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	pid = fork();
 	if (pid == 0)
-		live_as_stranger(root, ready[1]);
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
+		live_as_stranger(root, ready);
+	assert_int_equal(ready_child_wait(ready), 1);
 	return pid;
 }
 
@@ -160,21 +153,16 @@ static void root_without_capabilities_is_a_user(void **state)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { 0 };
 	int ready[2];
-	char byte;
 
 	scene_init(&scene, 0);
 	end_stranger(&scene);
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	scene.credentials = fork();
+	scene.credentials = ready_child_fork(ready);
 	if (scene.credentials == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (syscall(SYS_capset, &header, none) == 0 && write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
+		if (syscall(SYS_capset, &header, none))
+			_exit(1);
+		ready_child_live(ready);
 	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
+	assert_int_equal(ready_child_wait(ready), 1);
 	assert_int_equal(try(&scene, "secret"), 0); /* root's own file */
 	assert_int_equal(try(&scene, "own"), -EACCES);
 }

@@ -22,6 +22,7 @@
 #include "process/object_table.h"
 #include "proxy/proxy.h"
 #include "proxy/proxy_budget.h"
+#include "ready_child.h"
 #include "shell.h"
 
 #define USER 12345
@@ -72,22 +73,14 @@ static void scene_done(struct scene *scene)
 static uint32_t start_user(struct scene *scene, uid_t uid)
 {
 	int ready[2];
-	char byte;
-	pid_t pid;
+	pid_t pid = ready_child_fork(ready);
 
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	pid = fork();
 	if (pid == 0) {
 		if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 			_exit(1);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
+		ready_child_live(ready);
 	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
+	assert_int_equal(ready_child_wait(ready), 1);
 	scene->users[scene->nr_users++] = pid;
 	return (uint32_t)pid;
 }
