@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Runs what the compilers have code of their own for (vmIntrinsics.hpp, stubs, barriers, slow paths), one kind at a time, for a test that stops it at each instruction. On stdin
- * it takes names of scenarios, one a line: it ends the last one and starts a thread for the next, and prints "T TID NAME", then the methods that called the scenario's, each as
+ * it takes names of scenarios, one a line: it ends the last one and starts a thread for the next, and prints "T TID CLASS", then the methods that call CLASS.go, each as
  * "Class.method File line", and "E"; "." for a name that is not known. Without arguments left (an end of stdin) it ends. "?" prints all names, in one line.
  *
  * At any moment a stack of that thread is: Thread.run, JavaCode.run, chainA, chainB, chainC, or the first few of them, and then
- *  - JavaCode$NAME.go (or JavaCode17$NAME.go) and above it methods of the library, and of this class only those whose name begins with h_;
+ *  - CLASS.go, and above it methods of the library, and of this class only those whose name begins with h_;
  *  - or calls of `stale`, which leave return addresses below where `go` will have its frame. These call nothing else.
  * All of this class is compiled with -XX:CompileCommand=dontinline,JavaCode*.*. Java 8 and newer. */
 import java.io.BufferedReader;
@@ -119,7 +119,10 @@ public class JavaCode {
 			System.out.flush();
 			return;
 		}
-		Thread thread = new Thread(name) {
+		Class<?> declared = work.getClass();
+		while (Arrays.stream(declared.getDeclaredMethods()).noneMatch(method -> method.getName().equals("go")))
+			declared = declared.getSuperclass();
+		Thread thread = new Thread(declared.getName()) {
 			public void run() {
 				try {
 					JavaCode.run(new Tell());
@@ -139,7 +142,7 @@ public class JavaCode {
 		StringBuilder text = new StringBuilder();
 		try {
 			for (Class<?> one : Class.forName(of).getDeclaredClasses())
-				if (Work.class.isAssignableFrom(one) && one != Work.class && one != Tell.class)
+				if (Work.class.isAssignableFrom(one) && !java.lang.reflect.Modifier.isAbstract(one.getModifiers()) && one != Tell.class)
 					text.append(one.getSimpleName()).append(' ');
 		} catch (Throwable e) {
 			return "";

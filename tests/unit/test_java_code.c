@@ -616,20 +616,20 @@ static const char *const nastiest[] = { "IndexOf", "IndexOfConstant", "InstanceO
 /* False: this version does not have it. */
 static bool start_scenario(const char *name)
 {
-	char line[512], method[128];
+	char line[512], method[128], of[101];
 
 	tell_java(name);
 	read_java(line, sizeof(line));
 	if (line[0] == '.')
 		return false;
-	assert_int_equal(sscanf(line, "T %d", &tid), 1);
+	assert_int_equal(sscanf(line, "T %d %100s", &tid, of), 2);
 	nr_chain = 0;
 	while (read_java(line, sizeof(line)), line[0] != 'E' || line[1] != '\n') {
 		assert_true(nr_chain < MAX_CHAIN);
 		assert_int_equal(sscanf(line, "%127s", method), 1);
 		chain[nr_chain++] = name_keep(method);
 	}
-	snprintf(method, sizeof(method), "JavaCode$%s.go", name);
+	snprintf(method, sizeof(method), "%s.go", of);
 	scenario_go = name_keep(method);
 	return true;
 }
@@ -810,8 +810,9 @@ static void judge(const char *root, const char *java)
 	print_message("# %s%s %u.%u.%u", root, java, image.version[0], image.version[1], image.version[2]);
 	for (char *const *option = given_options; *option; option++)
 		print_message(" %s", *option);
-	snprintf(all.name, sizeof(all.name), "in %u scenarios", nr_scenarios);
-	show_tally(",", &all);
+	print_message("\n");
+	snprintf(all.name, sizeof(all.name), "%u scenarios", nr_scenarios);
+	show_tally("all", &all);
 	assert_int_equal(all.counts[WRONG], 0);
 	assert_true(all.counts[MARKED] <= all.counts[EXACT] / 200);
 	assert_int_equal(nr_bad, 0);
