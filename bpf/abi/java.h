@@ -5,9 +5,9 @@
  *
  * A frame's `code` and `where` depend on what it is (enum sonde_java_code, the top byte of `where`); the rest of `where`:
  *   METHOD    code: the Method* that the interpreter runs; bci, or SONDE_JAVA_NO_BCI
- *   COMPILED  code: the nmethod; offset of the pc from the start of its code, plus 1 at an interrupted instruction: debug information is
- *             looked up at the first entry not below it
- *   STUB      code: another blob of the code cache; offset of the pc in it
+ *   COMPILED  code: the nmethod; the low half: offset of the pc from the start of its code, plus 1 at an interrupted instruction: debug
+ *             information is looked up at the first entry not below it; SONDE_RUNTIME_CLAIM and what goes with it
+ *   STUB      code: another blob of the code cache; offset of the pc in it; SONDE_RUNTIME_CLAIM
  *   PARKED    a mark: the rest of a virtual thread's frames is on the heap
  *   GAP       a mark: native frames are missing
  * `cookie`: METHOD: sonde_java_cookie of what describes the method; COMPILED: the compile id, which is never used twice; STUB: of its
@@ -18,6 +18,12 @@
 enum sonde_java_code { SONDE_JAVA_METHOD = 1, SONDE_JAVA_COMPILED, SONDE_JAVA_STUB, SONDE_JAVA_PARKED, SONDE_JAVA_GAP };
 
 #define SONDE_JAVA_CODE_SHIFT 56
+/* With SONDE_RUNTIME_CLAIM, as the kernel side had no rows for this code: an nmethod's CFA was assumed to be that many words above sp, and
+ * rbp to be the caller's (else at CFA - 16). No words: the code itself proved its caller. */
+#define SONDE_JAVA_CLAIM_EXACT (1ULL << 54) /* at an interrupted instruction, not at a return address */
+#define SONDE_JAVA_CLAIM_BP_KEPT (1ULL << 53)
+#define SONDE_JAVA_CLAIM_SHIFT 32
+#define SONDE_JAVA_CLAIM_WORDS 0xffff
 #define SONDE_JAVA_NO_BCI 0xffff   /* a native method, or not known */
 #define SONDE_JAVA_MAX_HEAPS 3     /* non-nmethods, profiled and other nmethods (CodeCache::initialize_heaps) */
 #define SONDE_JAVA_MAX_ENTRIES 4   /* with a frame of their own: zerolocals and native, each also synchronized */
@@ -73,6 +79,46 @@ struct sonde_java {
 	__u8 pad[2];               /* zero */
 };
 _Static_assert(sizeof(struct sonde_java) == 48 + 72 + 40 + 64 + 8 + 40 + 18 + 6 + 2 + 6, "layout changed: bump SONDE_ABI_VERSION");
+
+/* --- where a frame's CFA is at each instruction of a blob (src/runtime/java/java_code.h) ---------------------------------------------- */
+
+enum sonde_java_cfa {
+	SONDE_JAVA_CFA_NONE,     /* only instead of a row: the code was not read yet */
+	SONDE_JAVA_CFA_UNKNOWN,  /* the code does not say it */
+	SONDE_JAVA_CFA_SP,       /* sp + 8 * words */
+	SONDE_JAVA_CFA_BP,       /* rbp + 8 * words */
+	SONDE_JAVA_CFA_REG,      /* register `at` (DWARF number) + 8 * words; at an interrupted instruction */
+	SONDE_JAVA_CFA_SLOT,     /* the word at sp + 8 * at, + 8 * words */
+};
+
+/* Holds from this instruction up to the next row. */
+struct sonde_java_row {
+	__u16 off;    /* in its part */
+	__u8 cfa, at; /* enum sonde_java_cfa */
+	__s16 words;
+	__s16 bp;     /* the caller's rbp is so many words below the CFA; 0: in rbp */
+};
+_Static_assert(sizeof(struct sonde_java_row) == 8, "rows are words");
+
+/* The rows of a blob, in the map sonde_java_rows. The part 0 has all of them, or says how the code is divided: then those of its bytes from
+ * (N << shift) on are in part N + 1. The first row of a part holds at its start. */
+#define SONDE_JAVA_MAX_ROWS 31
+#define SONDE_JAVA_MAX_CODES 4096 /* in the map; the ones that were not used for longest make room */
+
+struct sonde_java_rows_key {
+	__u64 start;  /* the blob */
+	__u32 serial; /* of the process's struct sonde_java */
+	__u32 id;     /* compile id, or 0 */
+	__u32 part;
+	__u32 pad;    /* zero */
+};
+
+struct sonde_java_rows {
+	__u32 nr;     /* 0: the code is divided */
+	__u32 shift;
+	struct sonde_java_row rows[SONDE_JAVA_MAX_ROWS];
+};
+_Static_assert(sizeof(struct sonde_java_rows) == 256, "layout changed: bump SONDE_ABI_VERSION");
 
 /* What tells a method from a later one at the same address. Symbols are in no other way unique than by their random hash. */
 struct sonde_java_method {

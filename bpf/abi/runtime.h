@@ -28,6 +28,10 @@ enum { SONDE_RUNTIMES_THAT_OWN_CODE = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X, 
 #define SONDE_RUNTIME_UNPLACED (~0ULL)    /* instead: the native frame was not found */
 #define SONDE_RUNTIME_AT_LEAF (~0ULL - 1) /* instead: none yet, the interpreter is about to enter its loop, or has just left it */
 
+/* Bit of a frame's `where`, of runtimes whose walk needs what user space reads of their code: the walk went on by an assumption, which the
+ * rest of `where` states and user space proves (struct runtime's `prove`). */
+#define SONDE_RUNTIME_CLAIM (1ULL << 55)
+
 struct sonde_runtime_frame {
 	__u64 code;    /* user address of the code: a code object, a function, a CV */
 	__u64 where;   /* the position in it, in the runtime's own unit (abi/NAME.h) */

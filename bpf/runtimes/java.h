@@ -192,6 +192,68 @@ static __always_inline int java_interpreted(struct walk *w, struct runtime_walk 
 
 /* --- compiled code and stubs ---------------------------------------------------------------------------------------------------------- */
 
+/* What the walk assumes of an nmethod that has no rows yet, see SONDE_JAVA_CLAIM_WORDS. `words` 0: its code proves the caller. */
+static __always_inline __u64 java_claim(const struct walk *w, __u64 words, int is_bp_kept)
+{
+	return SONDE_RUNTIME_CLAIM | (w->exact == WALK_EXACT ? SONDE_JAVA_CLAIM_EXACT : 0) | (is_bp_kept ? SONDE_JAVA_CLAIM_BP_KEPT : 0) |
+	       words << SONDE_JAVA_CLAIM_SHIFT;
+}
+
+static __always_inline __u64 java_leaf_claim(const struct walk *w, const struct java_blob *blob, enum java_leaf leaf)
+{
+	__u64 words = blob->frame_bytes / 8;
+
+	switch (leaf) {
+	case JAVA_LEAF_NONE:
+	case JAVA_LEAF_PUSHED:
+		return java_claim(w, leaf == JAVA_LEAF_PUSHED ? 2 : 1, leaf == JAVA_LEAF_NONE);
+	case JAVA_LEAF_WHOLE:
+	case JAVA_LEAF_NO_BP:
+	case JAVA_LEAF_MOVING:
+		return java_claim(w, words + (leaf == JAVA_LEAF_MOVING), leaf == JAVA_LEAF_NO_BP);
+	default:
+		return java_claim(w, 0, 0);
+	}
+}
+
+static __always_inline int java_has_row(const struct java_blob *blob)
+{
+	return (blob->row >> 16 & 0xff) > SONDE_JAVA_CFA_UNKNOWN;
+}
+
+/* To the caller by the row at pc. */
+static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 word)
+{
+	const struct sonde_java_row *row = (const struct sonde_java_row *)&word;
+	__u64 cfa, pc, bp = w->bp;
+
+	switch (row->cfa) {
+	case SONDE_JAVA_CFA_SP:
+		cfa = w->sp;
+		break;
+	case SONDE_JAVA_CFA_BP:
+		cfa = w->bp;
+		break;
+	case SONDE_JAVA_CFA_REG:
+		cfa = w->regs[row->at & (WALK_NR_REGS - 1)];
+		if (w->exact != WALK_EXACT)
+			return runtime_owner_torn(w, r);
+		break;
+	case SONDE_JAVA_CFA_SLOT:
+		if (walk_peek(w, w->sp + 8 * row->at, &cfa))
+			return runtime_owner_fault(w, r, w->sp);
+		break;
+	default:
+		return runtime_owner_torn(w, r);
+	}
+	cfa += 8 * (__s64)row->words;
+	if (cfa - w->sp > WALK_MAX_FP_FRAME_BYTES)
+		return runtime_owner_torn(w, r);
+	if (walk_peek(w, cfa - 8, &pc) || (row->bp && walk_peek(w, cfa - 8 * (__s64)row->bp, &bp)))
+		return runtime_owner_fault(w, r, cfa);
+	return java_return(w, r, j, pc, cfa, bp);
+}
+
 /* A frame of known size: from the blob's, at w->sp. */
 static __always_inline int java_sized(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob,
 				      enum java_leaf leaf)
@@ -229,18 +291,21 @@ static __always_inline int java_deoptimized(struct walk *w, struct runtime_walk 
 static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
 	enum java_leaf leaf = JAVA_LEAF_WHOLE;
-	__u64 pc = w->pc;
+	__u64 pc = w->pc, claim = 0;
 
-	if (blob->frame_bytes < 16)
+	if (blob->frame_bytes < 16 || blob->frame_bytes / 8 > SONDE_JAVA_CLAIM_WORDS)
 		return runtime_owner_torn(w, r);
-	if (w->exact == WALK_RETURN) {
-		if (blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
-			return runtime_owner_torn(w, r);
-	} else if (w->exact == WALK_EXACT) {
-		leaf = java_method_leaf(w, blob);
+	if (w->exact == WALK_RETURN && blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
+		return runtime_owner_torn(w, r);
+	if (!blob->row) {
+		if (w->exact == WALK_EXACT)
+			leaf = java_method_leaf(w, blob);
+		claim = java_leaf_claim(w, blob, leaf);
 	}
-	if (java_push(w, r, blob->start, SONDE_JAVA_COMPILED, pc - blob->code_start + !!w->exact, blob->id))
+	if (java_push(w, r, blob->start, SONDE_JAVA_COMPILED, (pc - blob->code_start + !!w->exact) | claim, blob->id))
 		return WALK_ENDED;
+	if (blob->row)
+		return java_by_row(w, r, j, blob->row);
 	switch (leaf) {
 	case JAVA_LEAF_WHOLE:
 	case JAVA_LEAF_NO_BP:
@@ -351,14 +416,24 @@ static __always_inline void java_note_wrapper(struct walk *w, struct runtime_wal
 		r->state[JAVA_STATE_ANCHOR] = wrapper + j->wrapper_anchor;
 }
 
+/* Is this a return address that was put in place of another one, in a stub that brings frames of a virtual thread? */
+static __always_inline int java_is_parked(struct walk *w, const struct java_blob *blob)
+{
+	return w->exact == WALK_RETURN && blob->kind == JAVA_BLOB_STUBS && !walk_after_call(ref_of(w), w->pc);
+}
+
 static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
-	if (java_push(w, r, blob->start, SONDE_JAVA_STUB, w->pc - blob->start, blob->name_hash))
+	__u64 claim = !blob->row && (blob->kind == JAVA_BLOB_STUBS || blob->kind == JAVA_BLOB_OTHER) ? java_claim(w, 0, 0) : 0;
+
+	if (java_push(w, r, blob->start, SONDE_JAVA_STUB, (w->pc - blob->start) | claim, blob->name_hash))
 		return WALK_ENDED;
 	if (w->pc == j->call_stub_return) {
 		java_note_wrapper(w, r, j);
 		return java_linked(w, r, j, 0);
 	}
+	if (java_has_row(blob) && !java_is_parked(w, blob))
+		return java_by_row(w, r, j, blob->row);
 	if (w->exact == WALK_RETURN) {
 		if (blob->kind == JAVA_BLOB_DEOPTIMIZE)
 			return java_exchanging(w, r, j, blob);

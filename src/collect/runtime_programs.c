@@ -26,6 +26,7 @@ struct runtime_programs {
 	uint32_t nr_users;
 	struct {
 		int processes_fd; /* all triggers' programs share it; -1: not loaded */
+		int rows_fd;      /* likewise, of what user space has read of its code; -1: it has no such map */
 		int err;          /* why loading failed */
 	} kinds[SONDE_RUNTIME_COUNT];
 };
@@ -47,7 +48,7 @@ struct runtime_programs *runtime_programs_new(const struct sonde_config *config)
 		return NULL;
 	programs->config = *config;
 	for (int kind = 0; kind < SONDE_RUNTIME_COUNT; kind++)
-		programs->kinds[kind].processes_fd = -1;
+		programs->kinds[kind].processes_fd = programs->kinds[kind].rows_fd = -1;
 	return programs;
 }
 
@@ -62,6 +63,7 @@ static void unload(struct runtime_programs *programs, enum sonde_runtime kind)
 	for (uint32_t i = 0; i < programs->nr_users; i++)
 		let_go(&programs->users[i].program_fds[kind]);
 	let_go(&programs->kinds[kind].processes_fd);
+	let_go(&programs->kinds[kind].rows_fd);
 }
 
 void runtime_programs_free(struct runtime_programs *programs)
@@ -113,21 +115,26 @@ static int set_knobs(const struct runtime_programs *programs, struct bpf_object 
 	return 0;
 }
 
-static struct bpf_map *processes_of(const struct bpf_object *object, enum sonde_runtime kind)
+/* The map of a runtime's own; NULL: it has none. */
+static struct bpf_map *map_of(const struct bpf_object *object, enum sonde_runtime kind, const char *what)
 {
-	char name[16];
+	char name[32];
 
-	snprintf(name, sizeof(name), "sonde_%s_ps", objects[kind].name);
+	snprintf(name, sizeof(name), "sonde_%s_%s", objects[kind].name, what);
 	return bpf_object__find_map_by_name(object, name);
 }
 
-/* All triggers share one map of processes. */
-static int share_processes(const struct runtime_programs *programs, const struct users *users, enum sonde_runtime kind,
-			   const struct bpf_object *object)
+/* All triggers share what user space fills in. */
+static int share_own(const struct runtime_programs *programs, const struct users *users, enum sonde_runtime kind,
+		     const struct bpf_object *object)
 {
+	struct bpf_map *rows = map_of(object, kind, "rows");
+	int err;
+
 	if (users == programs->users)
 		return 0;
-	return bpf_map__reuse_fd(processes_of(object, kind), programs->kinds[kind].processes_fd);
+	err = bpf_map__reuse_fd(map_of(object, kind, "ps"), programs->kinds[kind].processes_fd);
+	return err || !rows ? err : bpf_map__reuse_fd(rows, programs->kinds[kind].rows_fd);
 }
 
 /* The object has one program. */
@@ -153,7 +160,7 @@ static int load_for(const struct runtime_programs *programs, struct users *users
 		return -errno;
 	program = bpf_object__next_program(object, NULL);
 	err = trigger_set_program(&users->trigger, program, NULL) ?: set_knobs(programs, object) ?:
-		share_maps(object, users->object, SHARE_TRIGGER) ?: share_processes(programs, users, kind, object) ?:
+		share_maps(object, users->object, SHARE_TRIGGER) ?: share_own(programs, users, kind, object) ?:
 		bpf_object__load(object);
 	constant_pages_drop(bytes, size);
 	if (err)
@@ -174,9 +181,12 @@ static int keep(struct runtime_programs *programs, struct users *users, enum son
 {
 	const struct bpf_object *object = users->loading;
 	int err = keep_fd(bpf_program__fd(bpf_object__next_program(object, NULL)), &users->program_fds[kind]);
+	const struct bpf_map *rows = map_of(object, kind, "rows");
 
+	if (!err && rows && programs->kinds[kind].rows_fd < 0)
+		err = keep_fd(bpf_map__fd(rows), &programs->kinds[kind].rows_fd);
 	if (!err && !is_loaded(programs, kind))
-		err = keep_fd(bpf_map__fd(processes_of(object, kind)), &programs->kinds[kind].processes_fd);
+		err = keep_fd(bpf_map__fd(map_of(object, kind, "ps")), &programs->kinds[kind].processes_fd);
 	return err;
 }
 
@@ -228,4 +238,20 @@ void runtime_programs_unset(struct runtime_programs *programs, enum sonde_runtim
 {
 	if (is_loaded(programs, kind))
 		bpf_map_delete_elem(programs->kinds[kind].processes_fd, &tgid);
+}
+
+int runtime_programs_rows_fd(const struct runtime_programs *programs, enum sonde_runtime kind)
+{
+	return programs->kinds[kind].rows_fd;
+}
+
+int runtime_programs_get_rows(const struct runtime_programs *programs, enum sonde_runtime kind, const void *key, void *ret_rows)
+{
+	return programs->kinds[kind].rows_fd < 0 ? -ENOENT : bpf_map_lookup_elem(programs->kinds[kind].rows_fd, key, ret_rows);
+}
+
+void runtime_programs_set_rows(const struct runtime_programs *programs, enum sonde_runtime kind, const void *key, const void *rows)
+{
+	if (programs->kinds[kind].rows_fd >= 0)
+		bpf_map_update_elem(programs->kinds[kind].rows_fd, key, rows, BPF_ANY);
 }

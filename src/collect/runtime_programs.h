@@ -30,3 +30,9 @@ MUST_CHECK int runtime_programs_set(struct runtime_programs *programs, enum sond
 /* Descriptor of the map of processes; -1: the program is not loaded. */
 int runtime_programs_fd(const struct runtime_programs *programs, enum sonde_runtime kind);
 void runtime_programs_unset(struct runtime_programs *programs, enum sonde_runtime kind, uint32_t tgid);
+/* What user space has read of the runtime's code (struct runtime_rows). 0, -ENOENT or what bpf(2) returned. */
+MUST_CHECK int runtime_programs_get_rows(const struct runtime_programs *programs, enum sonde_runtime kind, const void *key,
+					 void *ret_rows);
+void runtime_programs_set_rows(const struct runtime_programs *programs, enum sonde_runtime kind, const void *key, const void *rows);
+/* Descriptor of the map of that; -1: there is none. */
+int runtime_programs_rows_fd(const struct runtime_programs *programs, enum sonde_runtime kind);

@@ -364,14 +364,25 @@ void sampler_unset_runtime(struct sampler *sampler, enum sonde_runtime kind, uin
 	runtime_programs_unset(sampler->runtimes, kind, tgid);
 }
 
+int sampler_get_rows(const struct sampler *sampler, enum sonde_runtime kind, const void *key, void *ret_rows)
+{
+	return runtime_programs_get_rows(sampler->runtimes, kind, key, ret_rows);
+}
+
+void sampler_set_rows(struct sampler *sampler, enum sonde_runtime kind, const void *key, const void *rows)
+{
+	runtime_programs_set_rows(sampler->runtimes, kind, key, rows);
+}
+
 uint64_t sampler_map_bytes(const struct sampler *sampler)
 {
 	uint64_t bytes = object_map_bytes(sampler->skeleton->obj, NULL);
 
 	for (int kind = 0; kind < SONDE_RUNTIME_COUNT; kind++) {
-		int fd = runtime_programs_fd(sampler->runtimes, kind);
+		const int fds[] = { runtime_programs_fd(sampler->runtimes, kind), runtime_programs_rows_fd(sampler->runtimes, kind) };
 
-		bytes += fd < 0 ? 0 : map_bytes(fd);
+		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+			bytes += fds[i] < 0 ? 0 : map_bytes(fds[i]);
 	}
 	return bytes;
 }

@@ -49,10 +49,12 @@ MUST_CHECK int sampler_read(struct sampler *sampler, uint64_t max_records, sampl
 /* The stack with this hash arrived as a deferred stack, and user space found no more frames than the kernel did. From now on samples refer
  * to it by its hash. */
 void sampler_settle(struct sampler *sampler, uint64_t hash);
-/* As runtime_programs_load, _set and _unset. */
+/* As runtime_programs_load, _set, _unset, _get_rows and _set_rows. */
 void sampler_load_runtime(struct sampler *sampler, enum sonde_runtime kind);
 MUST_CHECK int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag);
 void sampler_unset_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid);
+MUST_CHECK int sampler_get_rows(const struct sampler *sampler, enum sonde_runtime kind, const void *key, void *ret_rows);
+void sampler_set_rows(struct sampler *sampler, enum sonde_runtime kind, const void *key, const void *rows);
 /* Begins a new window: payloads sent in the old one are sent again. 0 or what bpf(2) returned. */
 MUST_CHECK int sampler_next_window(struct sampler *sampler);
 /* Once the kernel's table of payloads sent is half full, clears it, so that they are sent again. 0, -ENOMEM or what bpf(2) returned. */

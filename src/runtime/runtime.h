@@ -57,6 +57,7 @@ struct runtime_function {
 	uint32_t level;
 	bool has_caller;               /* this function is inlined: the next level is its caller */
 	bool is_mark;                  /* the name is a mark, not a function */
+	bool is_refuted;               /* set by the caller of `prove`: the stack from the caller of this frame on is not true */
 	/* While the process lives, no other function at this address has its cookie. False: memory that is used again may give another one
 	 * the same cookie, so the name is true for a short time only. */
 	bool is_lasting;
@@ -68,6 +69,13 @@ enum runtime_answer {
 	RUNTIME_MARK,     /* no function */
 	RUNTIME_NOT_YET,  /* something else, or nothing, is at the address now: that may change */
 	RUNTIME_NEVER,    /* the process has ended, or has called execve(2) */
+};
+
+/* Where the kernel side keeps what user space has read of a runtime's code; the runtime's own structs. Both may fail. */
+struct runtime_rows {
+	int (*get)(void *arg, const void *key, void *ret_rows);
+	void (*set)(void *arg, const void *key, const void *rows);
+	void *arg;
 };
 
 struct runtime {
@@ -95,6 +103,10 @@ struct runtime {
 	 * frames. A line that is not in a copy is 0. */
 	int (*describe)(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
 			const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);
+	/* Reads the code of a frame with SONDE_RUNTIME_CLAIM, and gives the kernel side `rows` that say where its caller is.
+	 * *ret_is_true: what that assumed meanwhile was right. 0 or as `describe`. NULL: there are no such frames. */
+	int (*prove)(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
+		     const struct sonde_runtime_frame *frame, const struct runtime_rows *rows, bool *ret_is_true);
 	/* What it is called to people, without a version; NULL: a language, by its name. */
 	const char *called;
 	/* Where the layout of its data comes from, in words. */

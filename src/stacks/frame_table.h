@@ -24,6 +24,7 @@ struct named_frame {
 	uint32_t caller;     /* number of the function that it is inlined into; INTERNED_NONE: none */
 	bool is_named;       /* final: do not ask again */
 	bool is_lasting;     /* of struct runtime_function: it was read in the process, and is that of no other code with this key */
+	bool is_refuted;     /* the walk from here on is not true */
 	bool is_unasked;     /* copied without a name from another table; not asked for in this one */
 };
 

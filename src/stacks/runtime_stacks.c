@@ -30,6 +30,7 @@ struct unnamed_frame {
 struct kept_stack {
 	uint32_t first, nr; /* of `items` */
 	uint8_t stop;
+	uint32_t nr_natives; /* as in struct runtime_stack */
 	struct stack_owner owner;
 };
 
@@ -85,6 +86,7 @@ static int set_answer(struct runtime_stacks *stacks, struct named_frame *frame, 
 	frame->kind = answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(runtime);
 	frame->is_named = answer != RUNTIME_NOT_YET;
 	frame->is_lasting = answer == RUNTIME_NAMED && function->is_lasting;
+	frame->is_refuted |= function->is_refuted;
 	frame->caller = INTERNED_NONE;
 	return frame_table_set_name(&stacks->table, frame, function->name, function->file);
 }
@@ -252,12 +254,17 @@ static void append_item(struct runtime_stacks *stacks, uint32_t frame, uint32_t 
 }
 
 /* Appends the mark for the missing frames. */
-static int append_stop(struct runtime_stacks *stacks, const struct sonde_runtime_record *record)
+static int append_mark(struct runtime_stacks *stacks, uint8_t stop, uint8_t runtime)
 {
-	uint32_t number = mark_of(stacks, record->stop, record->stopped_runtime);
+	uint32_t number = mark_of(stacks, stop, runtime);
 
 	append_item(stacks, number, 0);
 	return number == INTERNED_NONE ? -ENOMEM : 0;
+}
+
+static int append_stop(struct runtime_stacks *stacks, const struct sonde_runtime_record *record)
+{
+	return append_mark(stacks, record->stop, record->stopped_runtime);
 }
 
 /* The stack's items are the last ones. 0 or -ENOMEM. */
@@ -270,6 +277,12 @@ static int append_stack(struct runtime_stacks *stacks, uint64_t hash, struct kep
 	return stacks->items.err || stacks->stacks.err ? -ENOMEM : u64_map_add(&stacks->stack_by_hash, hash, number);
 }
 
+/* Is what was walked from this frame on not true? */
+static bool is_refuted(const struct runtime_stacks *stacks, uint32_t frame)
+{
+	return ((const struct named_frame *)interned_at(&stacks->table.frames, frame))->is_refuted;
+}
+
 static bool is_stopped(const struct sonde_runtime_record *record)
 {
 	return record->stop != SONDE_RUNTIME_STOP_COMPLETE && record->stop < SONDE_RUNTIME_STOP_COUNT;
@@ -278,7 +291,7 @@ static bool is_stopped(const struct sonde_runtime_record *record)
 /* Appends the runs of one runtime, which begin at number `from`, and the mark if they were not all found. Returns the number behind them;
  * negative: -ENOMEM. */
 static int64_t append_runs(struct runtime_stacks *stacks, const struct sonde_runtime_record *record, uint32_t from,
-			   const struct stack_walker *walker, const struct known_names *names)
+			   const struct stack_walker *walker, const struct known_names *names, struct kept_stack *stack)
 {
 	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
 	uint32_t i = from;
@@ -292,6 +305,11 @@ static int64_t append_runs(struct runtime_stacks *stacks, const struct sonde_run
 		append_item(stacks, frame, is_entry ? native_of(frames[i].where) : 0);
 		if (frames[i].flags & SONDE_RUNTIME_PLACED)
 			append_item(stacks, RUNTIME_ITEM_ENTRY, frames[i].native);
+		if (!is_entry && is_refuted(stacks, frame)) {
+			stack->nr_natives = frames[i].native + 1u;
+			stack->stop = SONDE_RUNTIME_STOP_TORN;
+			return append_mark(stacks, stack->stop, frames[i].runtime) ?: record->nr_frames;
+		}
 	}
 	if (is_stopped(record) && record->stopped_runtime == frames[from].runtime && append_stop(stacks, record))
 		return -ENOMEM;
@@ -300,7 +318,7 @@ static int64_t append_runs(struct runtime_stacks *stacks, const struct sonde_run
 
 /* Appends the runs of all runtimes. 0 or -ENOMEM. */
 static int append_runtimes(struct runtime_stacks *stacks, const struct sonde_runtime_record *record, const struct stack_walker *walker,
-			   const struct known_names *names)
+			   const struct known_names *names, struct kept_stack *stack)
 {
 	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
 	bool has_stopped_runs = false;
@@ -310,9 +328,9 @@ static int append_runtimes(struct runtime_stacks *stacks, const struct sonde_run
 		if (next)
 			append_item(stacks, RUNTIME_ITEM_OTHER, 0);
 		has_stopped_runs |= frames[next].runtime == record->stopped_runtime;
-		next = append_runs(stacks, record, (uint32_t)next, walker, names);
+		next = append_runs(stacks, record, (uint32_t)next, walker, names, stack);
 	}
-	if (next < 0 || !is_stopped(record) || has_stopped_runs)
+	if (next < 0 || !is_stopped(record) || has_stopped_runs || stack->nr_natives != UINT32_MAX)
 		return next < 0 ? -ENOMEM : 0;
 	if (next)
 		append_item(stacks, RUNTIME_ITEM_OTHER, 0);
@@ -326,6 +344,7 @@ int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runt
 	struct kept_stack stack = {
 		.first = (uint32_t)(stacks->items.size / sizeof(struct runtime_item)),
 		.stop = record->stop,
+		.nr_natives = UINT32_MAX,
 		.owner = { .tgid = record->tgid,
 			   .generation = record->generation,
 			   .check = hash_bytes(frames, record->nr_frames * sizeof(*frames), record->stop) },
@@ -338,7 +357,7 @@ int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runt
 		stack_owner_again(&((struct kept_stack *)stacks->stacks.data + *known)->owner, &stack.owner);
 		return 0;
 	}
-	if (append_runtimes(stacks, record, walker, names))
+	if (append_runtimes(stacks, record, walker, names, &stack))
 		return -ENOMEM;
 	return append_stack(stacks, record->hash, &stack);
 }
@@ -378,6 +397,7 @@ bool runtime_stacks_find(const struct runtime_stacks *stacks, uint64_t hash, str
 	*ret_stack = (struct runtime_stack){ .items = (const struct runtime_item *)stacks->items.data + stack->first,
 					     .nr = stack->nr,
 					     .stop = stack->stop,
+					     .nr_natives = stack->nr_natives,
 					     .owner = stack->owner };
 	return true;
 }

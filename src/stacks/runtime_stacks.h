@@ -31,6 +31,7 @@ struct runtime_stack {
 	const struct runtime_item *items; /* leaf first; borrowed until the next record */
 	uint32_t nr;
 	uint8_t stop;                     /* enum sonde_runtime_stop */
+	uint32_t nr_natives;              /* native frames from this number on are not true; UINT32_MAX: all are */
 	struct stack_owner owner;
 };
 

@@ -69,6 +69,7 @@ struct making {
 	const struct stack_builder *builder;
 	const struct stack *stack;
 	bool has_frames; /* the stack has runtime frames, or the kernel side reported that there are none */
+	bool is_refuted; /* the native frames end where a runtime's mark stands */
 	bool is_marked;  /* the mark for missing runtime frames is in: once, at the leaf end */
 	struct buffer locations;
 };
@@ -148,6 +149,8 @@ static int append_end(void *arg, bool has_more)
 	const struct stack *stack = making->stack;
 	const uint32_t *frames = stack_table_frames(making->builder->store->stacks, stack);
 
+	if (making->is_refuted)
+		return 0;
 	if (stack->stop == SONDE_STOP_COMPLETE || stack->stop == SONDE_STOP_GAP)
 		return has_more ? append_location(making, resolver_no_natives(making->builder->resolver)) : 0;
 	return append_location(
@@ -221,8 +224,13 @@ static int make_stack(const struct stack_builder *builder, const struct stack *s
 	const struct stack_merge_sink sink = {
 		.native = append_native, .is_loop = is_loop, .end = append_end, .item = append_item, .arg = &making
 	};
-	int err = stack_merge(stack->nr, runtime ? runtime : &(struct runtime_stack){ 0 }, &sink);
-	size_t first = !err && at_event ? nr_of_event(&making) : 0;
+	uint32_t nr_natives = runtime && runtime->nr_natives < stack->nr ? runtime->nr_natives : stack->nr;
+	int err;
+	size_t first;
+
+	making.is_refuted = nr_natives < stack->nr;
+	err = stack_merge(nr_natives, runtime ? runtime : &(struct runtime_stack){ 0 }, &sink);
+	first = !err && at_event ? nr_of_event(&making) : 0;
 
 	if (!err)
 		*ret_stack = profile_stack(builder->profile, (const uint32_t *)making.locations.data + first,

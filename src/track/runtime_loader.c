@@ -643,6 +643,48 @@ static int describe_supported(const struct runtime_image *image, const struct pl
 	return err ? live_err : 0;
 }
 
+/* The frames of one runtime whose code is read. */
+struct proof {
+	const struct runtime_loader *loader;
+	uint32_t kind;
+};
+
+static int proof_get(void *arg, const void *key, void *ret_rows)
+{
+	const struct proof *proof = arg;
+
+	return proof->loader->sampler ? sampler_get_rows(proof->loader->sampler, proof->kind, key, ret_rows) : -ENOENT;
+}
+
+static void proof_set(void *arg, const void *key, const void *rows)
+{
+	const struct proof *proof = arg;
+
+	if (proof->loader->sampler)
+		sampler_set_rows(proof->loader->sampler, proof->kind, key, rows);
+}
+
+/* Must what the kernel side assumed of a frame be proved? */
+static bool is_claimed(const struct sonde_runtime_frame *frame)
+{
+	const struct runtime *runtime = runtime_of(frame->runtime);
+
+	return runtime && runtime->prove && frame->where & SONDE_RUNTIME_CLAIM;
+}
+
+/* Is it not true, or not to be proved any more? */
+static bool is_refuted(const struct runtime_loader *loader, const struct runtime_image *image, const struct placed *placed, uint32_t tgid,
+		       const struct sonde_runtime_frame *frame)
+{
+	CLEANUP(proxy_memory_done) struct proxy_memory live = PROXY_MEMORY_OF(loader->proxy, tgid);
+	const struct runtime_memory memory = { .read = read_memory, .arg = &live };
+	struct proof proof = { .loader = loader, .kind = frame->runtime };
+	const struct runtime_rows rows = { .get = proof_get, .set = proof_set, .arg = &proof };
+	bool is_true;
+
+	return runtime_of(frame->runtime)->prove(image, &placed->known, &memory, frame, &rows, &is_true) || !is_true;
+}
+
 /* 0, or a negative errno as from struct runtime's `describe`; 1: the runtime is not supported, the frame is a mark. */
 static int describe_placed(struct runtime_loader *loader, const struct placed *placed, uint32_t tgid,
 			   const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy, bool is_again,
@@ -658,6 +700,8 @@ static int describe_placed(struct runtime_loader *loader, const struct placed *p
 	kept = &loader->files[placed->object].images[placed->image];
 	if (kept->image.is_supported)
 		err = describe_supported(&kept->image, placed, &live, frame, copy, ret_function);
+	if (kept->image.is_supported && is_claimed(frame) && !ret_function->level)
+		ret_function->is_refuted = is_refuted(loader, &kept->image, placed, tgid, frame);
 	if (!is_again || !err)
 		judge(loader, kept, object_table_at(process_table_objects(loader->processes), placed->object)->path, err);
 	if (kept->image.is_supported)
@@ -674,13 +718,13 @@ enum runtime_answer runtime_loader_describe(struct runtime_loader *loader, uint3
 	uint32_t level = ret_function->level;
 	int err;
 
-	*ret_function = (struct runtime_function){ .level = level };
+	*ret_function = (struct runtime_function){ .level = level, .is_refuted = is_claimed(frame) };
 	err = process ? describe_placed(loader, &process->placed[frame->runtime], tgid, frame, copy, is_again, ret_function) : -ESRCH;
 	if (err >= 0) {
 		loader->account->nr_frames_unnamed -= is_again;
 		return err || ret_function->is_mark ? RUNTIME_MARK : RUNTIME_NAMED;
 	}
-	*ret_function = (struct runtime_function){ 0 };
+	*ret_function = (struct runtime_function){ .is_refuted = ret_function->is_refuted };
 	snprintf(ret_function->name, sizeof(ret_function->name), "[unknown]");
 	loader->account->nr_frames_unnamed += !is_again;
 	/* a generation ends with an exec, but also with a replaced mapping */

@@ -3,6 +3,7 @@
 #pragma once
 #include "../../abi/java.h"
 #include "java_cache.h"
+#include "java_rows.h"
 #include "../runtime.h"
 
 enum java_blob_kind {
@@ -26,6 +27,7 @@ struct java_blob {
 	__u32 id;              /* compile id, or 0 */
 	__u32 name_hash;       /* of the address of its name */
 	__u8 kind;             /* enum java_blob_kind */
+	__u64 row;             /* as java_row_at */
 };
 
 #define JAVA_MAX_HOPS 64       /* in the map of segments: 2 for every 32 KiB of a blob */
@@ -108,9 +110,9 @@ static __always_inline __u64 java_find_block(struct walk *w, const struct sonde_
 	return first < 0 ? 0 : heap->start_pc + ((__u64)first << (j->segment_shift & 31));
 }
 
-static __always_inline __u64 java_block_length(const struct runtime_walk *r, const struct sonde_java *j)
+static __always_inline __u32 java_block_length(const struct runtime_walk *r, const struct sonde_java *j)
 {
-	return j->block_bytes == 8 ? java_u32(r->buffer, 0) : r->buffer[0]; /* HeapBlock::Header._length */
+	return java_u32(r->buffer, 0); /* HeapBlock::Header._length: a size_t since 9 */
 }
 
 /* The header of a block and its blob, into the buffer: 0, or -1. A blob at the end of what is committed may be shorter than it. */
@@ -181,6 +183,18 @@ static __always_inline void java_identify(const struct runtime_walk *r, const st
 	found->id = java_u32(r->buffer, j->block_bytes + j->nmethod_id);
 }
 
+/* The row at pc. What is kept for the pc is kept with it. */
+static __always_inline __u64 java_find_row(const struct sonde_java *j, __u64 pc, const struct java_blob *blob, struct java_cached *cached)
+{
+	__u64 row = cached ? cached->row : 0;
+
+	if (!row)
+		row = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start);
+	if (cached)
+		cached->row = row;
+	return row;
+}
+
 /* Finds the blob that pc is in; its header is in the buffer. 0, or -1: none, or it cannot be read. */
 static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc,
 					  struct java_blob *blob)
@@ -212,8 +226,9 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 	blob->kind = found.kind;
 	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
 	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
+	blob->row = java_find_row(j, pc, blob, cached);
 	return pc - blob->code_start < blob->code_end - blob->code_start &&
-		       blob->code_end - found.block <= found.length << (j->segment_shift & 31)
+		       blob->code_end - found.block <= (__u64)found.length << (j->segment_shift & 31)
 		   ? 0
 		   : -1;
 }

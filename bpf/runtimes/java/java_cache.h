@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* java_cache: which blob of the code cache a pc is in. The blob's header, which is read for each frame anyway, proves an entry: the block
+/* java_cache: which blob of the code cache a pc is in, and its row. The blob's header, which is read for each frame anyway, proves an entry: the block
  * is in use, has the same number of segments, the same name and the same compile id, and the pc is in its code. */
 #pragma once
 #include "../runtime.h"
@@ -15,11 +15,13 @@
 struct java_cached {
 	__u64 pc;
 	__u64 block;  /* address of its header */
-	__u64 length, name;
+	__u64 name;
+	__u64 row;    /* at the pc, as java_row_at */
+	__u32 length; /* in segments */
 	__u32 serial; /* of the process's struct sonde_java */
 	__u32 id;     /* compile id, or 0 */
 	__u8 kind;    /* enum java_blob_kind */
-	__u8 pad[7];
+	__u8 pad[3];
 };
 
 #ifdef __bpf__

@@ -11,6 +11,7 @@
 #include "elf/dynamic_symbol.h"
 #include "elf/symbol_value.h"
 #include "runtime/java/java_names.h"
+#include "runtime/java/java_rows.h"
 #include "runtime/java/java_vm.h"
 #include "runtime/runtime.h"
 
@@ -158,6 +159,7 @@ const struct runtime runtime_java = {
 	.owns_code = java_owns_code,
 	.own_heap = "Java's heap does not use malloc, so only native code is seen; jcmd PID GC.class_histogram shows the heap",
 	.describe = java_describe,
+	.prove = java_prove,
 	.tracer = "hotspot",
 	.layout = "its own description (vmStructs)",
 };

@@ -10,6 +10,7 @@
 #include "abi/reason.h"
 #include "base/reader.h"
 #include "base/utf8.h"
+#include "runtime/java/java_blob.h"
 #include "runtime/java/java_lines.h"
 #include "runtime/java/java_method.h"
 
@@ -20,66 +21,20 @@
 #define SCOPE_HEAD_BYTES 15 /* three numbers: the scope of the caller, the method, the bci */
 #define MAX_LEVELS 256
 #define MAX_STUB_BYTES 96
-#define WHERE_MASK ((1ULL << SONDE_JAVA_CODE_SHIFT) - 1)
+#define WHERE_MASK UINT32_MAX
 
-struct nmethod {
-	const struct java_process *process;
-	uint64_t start;
-	uint8_t bytes[SONDE_JAVA_HEADER_BYTES]; /* from the block's header on */
-};
-
-static uint64_t field(const struct nmethod *nmethod, uint16_t off, size_t size)
-{
-	size_t at = nmethod->process->java.block_bytes + off;
-	uint64_t value = 0;
-
-	if (at + size <= sizeof(nmethod->bytes))
-		memcpy(&value, nmethod->bytes + at, size);
-	return value;
-}
-
-static int read_header(const struct java_process *process, const struct runtime_memory *memory, uint64_t start, size_t size,
-		       struct nmethod *ret_nmethod)
-{
-	int err;
-
-	*ret_nmethod = (struct nmethod){ .process = process, .start = start };
-	if (start % 8 || start < 4096)
-		return -EBADMSG;
-	err = memory->read(memory->arg, start - process->java.block_bytes, ret_nmethod->bytes, size);
-	if (!err && !(ret_nmethod->bytes[process->java.block_used] & SONDE_JAVA_IS_USED))
-		err = -ESTALE;
-	return err;
-}
-
-/* 0; -ESTALE: another method's code is there, or its methods may be gone. */
-static int read_nmethod(const struct java_process *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
-			struct nmethod *ret_nmethod)
-{
-	int err = read_header(process, memory, frame->code, process->java.header_bytes, ret_nmethod);
-	int8_t state;
-
-	if (err)
-		return err;
-	state = (int8_t)field(ret_nmethod, process->java.nmethod_state, 1);
-	if ((uint32_t)field(ret_nmethod, process->java.nmethod_id, 4) != frame->cookie || state < 0 ||
-	    state > process->layout.last_live_state)
-		return -ESTALE;
-	return 0;
-}
-
-static uint64_t offset_base(const struct nmethod *nmethod)
+static uint64_t offset_base(const struct java_blob_header *nmethod)
 {
 	uint16_t immutable = nmethod->process->layout.immutable_data;
 
-	return immutable == JAVA_NONE ? nmethod->start : field(nmethod, immutable, 8);
+	return immutable == JAVA_NONE ? nmethod->start : java_blob_field(nmethod, immutable, 8);
 }
 
 /* Finds the first PcDesc that is not below `where`, and in it the scope: *ret_scope 0: there is no debug information. */
-static int find_scope(const struct nmethod *nmethod, const struct runtime_memory *memory, uint64_t where, uint32_t *ret_scope)
+static int find_scope(const struct java_blob_header *nmethod, const struct runtime_memory *memory, uint64_t where, uint32_t *ret_scope)
 {
 	const struct java_layout *layout = &nmethod->process->layout;
-	uint32_t first = (uint32_t)field(nmethod, layout->scopes_pcs, 4), end = (uint32_t)field(nmethod, layout->pcs_end, 4), nr;
+	uint32_t first = (uint32_t)java_blob_field(nmethod, layout->scopes_pcs, 4), end = (uint32_t)java_blob_field(nmethod, layout->pcs_end, 4), nr;
 	uint64_t descs_at = offset_base(nmethod) + first;
 	uint32_t low = 0, high;
 	int err;
@@ -121,11 +76,11 @@ struct scope {
 	uint32_t bci;
 };
 
-static int read_scope(const struct nmethod *nmethod, const struct runtime_memory *memory, uint32_t offset, struct scope *ret_scope)
+static int read_scope(const struct java_blob_header *nmethod, const struct runtime_memory *memory, uint32_t offset, struct scope *ret_scope)
 {
 	const struct java_layout *layout = &nmethod->process->layout;
-	uint64_t base = layout->scopes_data_is_address ? field(nmethod, layout->scopes_data, 8)
-						       : offset_base(nmethod) + field(nmethod, layout->scopes_data, 4);
+	uint64_t base = layout->scopes_data_is_address ? java_blob_field(nmethod, layout->scopes_data, 8)
+						       : offset_base(nmethod) + java_blob_field(nmethod, layout->scopes_data, 4);
 	uint8_t bytes[SCOPE_HEAD_BYTES];
 	struct reader reader = reader_of(bytes, sizeof(bytes));
 	int err;
@@ -143,7 +98,7 @@ static int read_scope(const struct nmethod *nmethod, const struct runtime_memory
 	return reader.bad ? -EBADMSG : 0;
 }
 
-static int method_of(const struct nmethod *nmethod, const struct runtime_memory *memory, uint32_t number, uint64_t *ret_method)
+static int method_of(const struct java_blob_header *nmethod, const struct runtime_memory *memory, uint32_t number, uint64_t *ret_method)
 {
 	const struct java_layout *layout = &nmethod->process->layout;
 	uint64_t metadata;
@@ -151,16 +106,16 @@ static int method_of(const struct nmethod *nmethod, const struct runtime_memory 
 	if (!number || number > MAX_METADATA)
 		return -EBADMSG;
 	if (layout->metadata != JAVA_NONE)
-		metadata = nmethod->start + field(nmethod, layout->metadata, 4);
+		metadata = nmethod->start + java_blob_field(nmethod, layout->metadata, 4);
 	else
-		metadata = field(nmethod, layout->mutable_data, 8) + ((field(nmethod, layout->relocation_size, 4) + 7) & ~7ULL);
+		metadata = java_blob_field(nmethod, layout->mutable_data, 8) + ((java_blob_field(nmethod, layout->relocation_size, 4) + 7) & ~7ULL);
 	return memory->read(memory->arg, metadata + (uint64_t)(number - 1) * 8, ret_method, sizeof(*ret_method));
 }
 
-static int describe_scopes(const struct nmethod *nmethod, const struct runtime_memory *memory, uint64_t where,
+static int describe_scopes(const struct java_blob_header *nmethod, const struct runtime_memory *memory, uint64_t where,
 			   struct runtime_function *function)
 {
-	uint64_t method = field(nmethod, nmethod->process->layout.nmethod_method, 8);
+	uint64_t method = java_blob_field(nmethod, nmethod->process->layout.nmethod_method, 8);
 	struct scope scope = { .bci = SONDE_JAVA_NO_BCI };
 	uint32_t offset;
 	int err = find_scope(nmethod, memory, where, &offset);
@@ -188,13 +143,13 @@ static int describe_compiled(const struct java_process *process, const struct ru
 			     const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
 {
 	struct runtime_function function = *ret_function;
-	struct nmethod nmethod, again;
-	int err = read_nmethod(process, memory, frame, &nmethod);
+	struct java_blob_header nmethod, again;
+	int err = java_blob_read_nmethod(process, memory, frame, &nmethod);
 
 	if (!err)
 		err = describe_scopes(&nmethod, memory, frame->where & WHERE_MASK, &function);
 	if (!err)
-		err = read_nmethod(process, memory, frame, &again);
+		err = java_blob_read_nmethod(process, memory, frame, &again);
 	if (!err)
 		*ret_function = function;
 	return err;
@@ -205,7 +160,7 @@ static int describe_stub(const struct java_process *process, const struct runtim
 			 struct runtime_function *function)
 {
 	char text[MAX_STUB_BYTES + 1] = "";
-	struct nmethod blob;
+	struct java_blob_header blob;
 	uint64_t name;
 	size_t in_page;
 	int err;
@@ -215,12 +170,9 @@ static int describe_stub(const struct java_process *process, const struct runtim
 		function->is_mark = true;
 		return 0;
 	}
-	err = read_header(process, memory, frame->code, 64 + process->java.block_bytes + 48, &blob);
+	err = java_blob_read_stub(process, memory, frame, &blob, &name);
 	if (err)
 		return err;
-	name = field(&blob, process->java.blob_name, 8);
-	if ((uint32_t)(name ^ name >> 32) != frame->cookie)
-		return -ESTALE;
 	in_page = 4096 - name % 4096;
 	err = memory->read(memory->arg, name, text, in_page < MAX_STUB_BYTES ? in_page : MAX_STUB_BYTES);
 	if (err)
