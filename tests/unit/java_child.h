@@ -14,7 +14,76 @@
 #include "runtime/runtime.h"
 #include "stopped_child.h"
 #include "stopped_thread.h"
+static __u64 host_java_row(__u64 start, __u32 serial, __u32 id, __u32 off);
+#define JAVA_ROW_AT host_java_row
 #include "runtimes/java.h"
+#include "runtime/java/java_rows.h"
+
+/* The kernel side's map of rows. */
+#define HOST_JAVA_ROWS (1u << 14)
+
+struct host_java_rows {
+	struct sonde_java_rows_key key;
+	struct sonde_java_rows rows;
+	bool is_used;
+};
+
+static struct host_java_rows host_java_rows[HOST_JAVA_ROWS];
+static uint32_t nr_host_java_rows;
+
+static inline struct host_java_rows *host_java_slot(const struct sonde_java_rows_key *key)
+{
+	uint32_t i = (uint32_t)((key->start * 31 + key->id + key->part * 7919ull) * 0x9e3779b97f4a7c15 >> 40) % HOST_JAVA_ROWS;
+
+	while (host_java_rows[i].is_used && memcmp(&host_java_rows[i].key, key, sizeof(*key)) != 0)
+		i = (i + 1) % HOST_JAVA_ROWS;
+	return &host_java_rows[i];
+}
+
+static inline int host_java_get(void *arg, const void *key, void *ret_rows)
+{
+	const struct host_java_rows *slot = host_java_slot(key);
+
+	if (!slot->is_used)
+		return -ENOENT;
+	memcpy(ret_rows, &slot->rows, sizeof(slot->rows));
+	return 0;
+}
+
+static inline void host_java_set(void *arg, const void *key, const void *rows)
+{
+	struct host_java_rows *slot;
+
+	if (nr_host_java_rows > HOST_JAVA_ROWS / 2) { /* as the map: something must go */
+		memset(host_java_rows, 0, sizeof(host_java_rows));
+		nr_host_java_rows = 0;
+	}
+	slot = host_java_slot(key);
+	nr_host_java_rows += !slot->is_used;
+	slot->is_used = true;
+	memcpy(&slot->key, key, sizeof(slot->key));
+	memcpy(&slot->rows, rows, sizeof(slot->rows));
+}
+
+/* As java_row_at (java_rows.h). */
+static inline __u64 host_java_row(__u64 start, __u32 serial, __u32 id, __u32 off)
+{
+	struct sonde_java_rows_key key = { .start = start, .serial = serial, .id = id };
+	struct sonde_java_rows rows;
+	uint32_t at = 0;
+
+	if (host_java_get(NULL, &key, &rows))
+		return 0;
+	if (!rows.nr) {
+		key.part = (off >> rows.shift) + 1;
+		off &= (1u << rows.shift) - 1;
+		if (host_java_get(NULL, &key, &rows))
+			return 0;
+	}
+	while (at + 1 < rows.nr && rows.rows[at + 1].off <= off)
+		at++;
+	return java_row_word(&rows.rows[at]);
+}
 
 static struct walk w;
 static __u64 frames[SONDE_MAX_USER_FRAMES];
@@ -78,6 +147,8 @@ static inline void load_tables(void)
 	assert_non_null(diag);
 	memset(&image, 0, sizeof(image));
 	memset(&process, 0, sizeof(process));
+	memset(host_java_rows, 0, sizeof(host_java_rows));
+	nr_host_java_rows = 0;
 	host_tables_load(&tables, &w, child, look_at_file);
 	host_read = read_child;
 	assert_string_equal(image.reason, "");
@@ -120,6 +191,22 @@ static inline void walk_thread(pid_t tid)
 	walk_enter(&w);
 	while (take_step() == WALK_GOES_ON)
 		assert_true(nr_reads < 50000);
+}
+
+/* Does what the walk assumed of code that was not read before hold, for all frames? Gives the walk the rows of that code. */
+static inline bool is_walk_proved(void)
+{
+	const struct runtime_rows rows = { .get = host_java_get, .set = host_java_set };
+	bool is_proved = true;
+
+	for (uint32_t i = 0; i < r.nr_frames; i++) {
+		bool is_true = false;
+
+		if (!(r.frames[i].flags & SONDE_RUNTIME_ENTRY) && r.frames[i].where & SONDE_RUNTIME_CLAIM &&
+		    (java_prove(&image, &process, &memory, &r.frames[i], &rows, &is_true) || !is_true))
+			is_proved = false;
+	}
+	return is_proved;
 }
 
 /* The java.lang.invoke frames that Java itself does not show. */

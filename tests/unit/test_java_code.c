@@ -273,6 +273,7 @@ static enum verdict compare_scenario(uint32_t nr_above)
 
 static enum verdict compare(void)
 {
+	bool is_proved = is_walk_proved();
 	uint32_t nr_above = 0, nr;
 
 	if (w.stop != SONDE_STOP_COMPLETE || r.record.stop != SONDE_RUNTIME_STOP_COMPLETE) {
@@ -285,6 +286,10 @@ static enum verdict compare(void)
 	}
 	if (!name_frames())
 		return MARKED;
+	if (!is_proved) {
+		snprintf(why, sizeof(why), "refuted");
+		return MARKED;
+	}
 	if (!nr_got)
 		return wrong("empty", NULL);
 	if (nr_got > nr_chain)
@@ -486,9 +491,9 @@ static void show_walk(const struct place *place)
 	for (size_t i = 0; i < sizeof(place->code); i++)
 		print_message("%s%02x", i == 12 ? " | " : " ", place->code[i]);
 	print_message("\n");
-	for (uint32_t i = 0; i < w.nr_frames && i < 8; i++)
+	for (uint32_t i = 0; i < w.nr_frames && i < (is_verbose ? 100u : 8u); i++)
 		print_message("#   %2u %llx sp %llx\n", i, (unsigned long long)(frames[i] & ~SONDE_FRAME_RETURN), (unsigned long long)w.sps[i]);
-	for (uint32_t i = 0; i < nr_got && i < 12; i++)
+	for (uint32_t i = 0; i < nr_got && i < (is_verbose ? 100u : 12u); i++)
 		print_message("#   %s\n", got[i]->name);
 }
 
