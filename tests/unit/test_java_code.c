@@ -159,7 +159,9 @@ static enum part part_of(const char *name)
 		return GO;
 	if (!strcmp(method, "stale") || !strcmp(method, "stale2"))
 		return STALE;
-	return !strncmp(method, "h_", 2) || !strncmp(method, "lambda$", 7) || !strcmp(method, "<init>") || !strcmp(method, "compareTo") ? HELPER : OWN;
+	return !strncmp(method, "h_", 2) || !strncmp(method, "lambda$", 7) || !strcmp(method, "<init>") || !strcmp(method, "compareTo") ||
+			       !strcmp(method, "equals") || !strcmp(method, "hashCode") || !strcmp(method, "toString")
+		   ? HELPER : OWN;
 }
 
 static const struct named *name_keep(const char *name)
@@ -382,6 +384,12 @@ static void claims_compare(void)
 		claims_judge(claims[best].pc, claims[best].sp, "mostly");
 }
 
+static void calls_drop(void)
+{
+	claims_compare();
+	calls_reset();
+}
+
 static void calls_pop(uint64_t pc, uint64_t sp)
 {
 	if (!calls[nr_calls - 1].cfa)
@@ -390,13 +398,19 @@ static void calls_pop(uint64_t pc, uint64_t sp)
 		calls_reset();
 }
 
+/* These replace a compiled frame, their caller, by interpreted ones. */
+static bool is_exchange(const char *blob)
+{
+	return !strcmp(blob, "DeoptimizationBlob") || !strcmp(blob, "UncommonTrapBlob");
+}
+
 /* What the walk says of the caller at the current instruction, which is exact by the first witness. */
 static enum verdict calls_check(struct place *place)
 {
 	const struct call *call = &calls[nr_calls - 1];
 	uint64_t pc, sp;
 
-	if (w.nr_frames < 2 || java_is_interpreter(&process.java, w.start.pc))
+	if (w.nr_frames < 2 || java_is_interpreter(&process.java, w.start.pc) || is_exchange(kinds[place->kind].name))
 		return EXACT;
 	pc = frames[1] & ~SONDE_FRAME_RETURN;
 	sp = w.sps[1];
@@ -469,15 +483,17 @@ static bool run_to(uint64_t pc, uint64_t sp, int *signal)
 	return is_there && !*signal;
 }
 
-enum effect { NEITHER, CALLS, RETURNS };
+enum effect { NEITHER, CALLS, RETURNS, JUMPS };
 
-/* What the instruction at `code` does, if it is executed. */
+/* What the instruction at `code` does, if it is executed. JUMPS: to where a register or memory says. */
 static enum effect effect_of(const __u8 *code)
 {
 	if (code[0] == 0xf3 || code[0] == 0xf2 || (code[0] & 0xf0) == 0x40)
 		code++;
 	if (code[0] == 0xe8 || (code[0] == 0xff && (code[1] >> 3 & 7) == 2))
 		return CALLS;
+	if (code[0] == 0xff && (code[1] >> 3 & 7) == 4)
+		return JUMPS;
 	return code[0] == 0xc3 || code[0] == 0xc2 ? RETURNS : NEITHER;
 }
 
@@ -522,6 +538,28 @@ static struct place *look(void)
 	return place;
 }
 
+static uint64_t code_of(uint64_t pc)
+{
+	struct java_blob blob;
+
+	if (java_is_interpreter(&process.java, pc))
+		return 1;
+	return in_cache(pc) && !java_find_blob(&w, &r, &process.java, pc, &blob) ? blob.start : 0;
+}
+
+static bool is_same_code(uint64_t a, uint64_t b)
+{
+	return code_of(a) == code_of(b);
+}
+
+/* Has a jump led to a blob that takes rdx for its return address, as an nmethod's handler of exceptions does? */
+static bool is_thrown(uint64_t from)
+{
+	__u8 first = 0;
+
+	return w.pc - from > 16 && in_cache(w.pc) && !read_child(&first, 1, w.pc) && first == 0x52 && !is_same_code(w.pc, from);
+}
+
 /* One instruction of native code after another, until it is in the code cache. */
 static bool step_back_in(int *signal)
 {
@@ -540,9 +578,10 @@ static bool follow(const struct place *place, enum effect effect, uint64_t sp_be
 	struct call *call;
 
 	take_registers(&w, tid);
-	if (*signal || (!in_cache(w.pc) && effect == NEITHER && nr_calls == 1)) {
-		calls_reset(); /* a handler may let it go on anywhere */
-		claims_compare();
+	if (java_is_interpreter(&process.java, place->pc) || is_exchange(kinds[place->kind].name) || (effect == JUMPS && nr_calls == 1 && !is_same_code(place->pc, w.pc)))
+		calls_drop(); /* the interpreter calls and returns by jumps; an exception leaves a call by one; frames are exchanged */
+	if (*signal || (!in_cache(w.pc) && effect != CALLS && effect != RETURNS && nr_calls == 1)) {
+		calls_drop(); /* a handler may let it go on anywhere */
 		return step_back_in(signal);
 	}
 	if (effect == CALLS && w.sp == sp_before - 8 && w.pc != place->pc) {
@@ -552,6 +591,10 @@ static bool follow(const struct place *place, enum effect effect, uint64_t sp_be
 		calls_push(ret, w.sp + 8);
 	} else if (effect == RETURNS && w.pc != place->pc) {
 		calls_pop(w.pc, w.sp);
+		if (java_is_interpreter(&process.java, w.pc))
+			calls_drop();
+	} else if (is_thrown(place->pc)) {
+		calls_push(w.regs[JAVA_RDX], w.sp);
 	}
 	if (!in_cache(w.pc)) {
 		call = &calls[nr_calls - 1];
@@ -559,9 +602,10 @@ static bool follow(const struct place *place, enum effect effect, uint64_t sp_be
 			return false;
 		calls_pop(w.pc, w.sp);
 	}
-	/* Left by a jump: to the handler of an exception, or from a call that fetched its own address. */
-	for (call = &calls[nr_calls - 1]; call->cfa && w.sp > call->cfa; call = &calls[nr_calls - 1])
-		calls_pop(w.pc, w.sp);
+	/* Left by a jump: to the handler of an exception. */
+	for (call = &calls[nr_calls - 1]; call->cfa && (w.sp > call->cfa || (w.sp == call->cfa && is_same_code(w.pc, call->ret_pc)));
+	     call = &calls[nr_calls - 1])
+		nr_calls--;
 	return true;
 }
 
