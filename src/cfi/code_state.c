@@ -347,9 +347,10 @@ static void step_one_byte(struct step *s)
 	} else if (op == 0xdf) {
 		lose(s, X86_CODE_AX);
 	} else if (op < 0x40) {
-		lose_rm(s, is_byte && !(op & 2));
 		if (op & 2)
 			lose(s, is_byte ? byte_reg(s, x86_code_reg(code)) : x86_code_reg(code));
+		else
+			lose_rm(s, is_byte);
 	} else if (op == 0x63 || op == 0x69 || op == 0x6b) {
 		lose(s, x86_code_reg(code));
 	} else if (op == 0x86 || op == 0x87) {

@@ -12,6 +12,7 @@
 #define MIN_SHIFT      6
 #define MAX_PARTS      512
 #define STUB_ALIGN     16
+#define MAX_REPLACED   8 /* bytes behind a jump that are left of what it replaces */
 #define STATE_UNKNOWN  1  /* number of the state in which nothing is known */
 #define STEPS_PER_BYTE 16 /* paths meet, and are followed again with less known */
 
@@ -25,6 +26,7 @@ struct java_code {
 struct piece {
 	uint32_t number;
 	bool contradicts;
+	bool loses_sp;
 	bool leaves; /* it returns or jumps away with sp at the return address, or joins code that does */
 };
 
@@ -35,6 +37,7 @@ struct reading {
 	uint16_t *at;      /* by offset: the state before the instruction; 0: not reached */
 	uint16_t *owners;  /* likewise: the piece that it was reached by */
 	uint8_t *sizes;    /* likewise, of the instruction */
+	uint8_t *is_soft;  /* likewise: control comes there only if a call before returns, which some do not */
 	uint32_t *todo, nr_todo;
 	uint32_t *touched, nr_touched; /* offsets of the piece that is read */
 	uint32_t *roots, nr_roots;     /* of further stubs: where calls lead */
@@ -49,6 +52,7 @@ static void reading_done(struct reading *r)
 	free(r->at);
 	free(r->owners);
 	free(r->sizes);
+	free(r->is_soft);
 	free(r->todo);
 	free(r->touched);
 	free(r->roots);
@@ -64,11 +68,12 @@ static int reading_init(struct reading *r, const struct java_code_blob *blob)
 			       .at = calloc(size, sizeof(*r->at)),
 			       .owners = malloc(size * sizeof(*r->owners)),
 			       .sizes = malloc(size),
+			       .is_soft = malloc(size),
 			       .todo = malloc(size * sizeof(*r->todo)),
 			       .touched = malloc(size * sizeof(*r->touched)),
 			       .roots = malloc(size * sizeof(*r->roots)),
 			       .max_steps = STEPS_PER_BYTE * (uint64_t)size };
-	if (!r->states || !r->hashes || !r->at || !r->owners || !r->sizes || !r->todo || !r->touched || !r->roots)
+	if (!r->states || !r->hashes || !r->at || !r->owners || !r->sizes || !r->is_soft || !r->todo || !r->touched || !r->roots)
 		return -ENOMEM;
 	memset(&r->states[STATE_UNKNOWN], 0, sizeof(*r->states));
 	r->hashes[STATE_UNKNOWN] = 0;
@@ -83,12 +88,21 @@ static bool is_nmethod(const struct reading *r)
 	return r->blob->frame_bytes != 0;
 }
 
-static struct code_state state_at_begin(const struct reading *r)
+/* Only sp, rbp and copies of them are followed: the rest is not needed. */
+static struct code_state state_at_begin(void)
 {
 	struct code_state state = code_state_at_begin(false);
 
-	state.is_managed = is_nmethod(r); /* Java's compilers expect no register to survive a call */
+	state.is_managed = true;
 	return state;
+}
+
+/* Is the return address at sp, with the caller's rbp? */
+static bool state_is_at_begin(const struct code_state *state)
+{
+	const struct code_value *sp = &state->regs[X86_CODE_SP];
+
+	return sp->kind == CODE_CFA && sp->off == -8 && state->regs[X86_CODE_BP].kind == CODE_BP;
 }
 
 /* With an nmethod's frame complete. */
@@ -183,25 +197,49 @@ static void state_join(struct code_state *state, const struct code_state *with)
 
 /* --- paths ---------------------------------------------------------------------------------------------------------------------------- */
 
+/* Control comes to an offset that it has come to before, with another sp. True: what is known there has changed. */
+static bool reading_differ(struct reading *r, uint32_t off, uint16_t number, bool is_soft)
+{
+	bool is_own = r->owners[off] == (uint16_t)r->piece.number;
+	struct code_state both;
+
+	if (is_soft && (!is_own || !r->is_soft[off]))
+		return false; /* the call does not return */
+	if (!is_own) {
+		r->piece.contradicts = true;
+		return false;
+	}
+	both = r->states[number];
+	if (is_soft || !r->is_soft[off])
+		state_join(&both, &r->states[r->at[off]]);
+	r->is_soft[off] = is_soft;
+	number = state_number(r, &both);
+	if (r->at[off] == number)
+		return false;
+	r->at[off] = number;
+	return true;
+}
+
 /* Control comes to an offset. True: what is known there has changed. */
-static bool reading_arrive(struct reading *r, uint32_t off, uint16_t number)
+static bool reading_arrive(struct reading *r, uint32_t off, uint16_t number, bool is_soft)
 {
 	struct code_state both;
 
 	if (!r->at[off]) {
 		r->at[off] = number;
 		r->owners[off] = (uint16_t)r->piece.number;
+		r->is_soft[off] = is_soft;
 		r->touched[r->nr_touched++] = off;
 		return true;
 	}
 	if (r->at[off] == number || r->at[off] == STATE_UNKNOWN)
 		return false;
 	both = r->states[r->at[off]];
+	if (!is_same(both.regs[X86_CODE_SP], r->states[number].regs[X86_CODE_SP]))
+		return reading_differ(r, off, number, is_soft);
+	r->is_soft[off] &= is_soft;
 	if (r->owners[off] != (uint16_t)r->piece.number) {
-		if (is_same(both.regs[X86_CODE_SP], r->states[number].regs[X86_CODE_SP]))
-			r->piece.leaves = true;
-		else
-			r->piece.contradicts = true;
+		r->piece.leaves = true;
 		return false;
 	}
 	state_join(&both, &r->states[number]);
@@ -212,13 +250,13 @@ static bool reading_arrive(struct reading *r, uint32_t off, uint16_t number)
 	return true;
 }
 
-static void reading_jump(struct reading *r, int64_t target, const struct code_state *state, uint16_t number)
+static void reading_jump(struct reading *r, int64_t target, const struct code_state *state, uint16_t number, bool is_soft)
 {
 	if (target < 0 || target >= r->blob->size) {
-		r->piece.leaves |= code_state_is_at_begin(state);
+		r->piece.leaves |= state_is_at_begin(state);
 		return;
 	}
-	if (reading_arrive(r, (uint32_t)target, number) && r->nr_todo < r->blob->size)
+	if (reading_arrive(r, (uint32_t)target, number, is_soft) && r->nr_todo < r->blob->size)
 		r->todo[r->nr_todo++] = (uint32_t)target;
 }
 
@@ -234,6 +272,9 @@ static bool is_return(const struct x86_code *code)
 
 static void reading_call(struct reading *r, const struct x86_code *code, uint32_t next, struct code_state *state)
 {
+	/* What a callee keeps by the psABI; Java's own keep rbp alone, and then nothing is left in the others. */
+	static const uint8_t kept[] = { X86_CODE_BP, X86_CODE_BX, 12, 13, 14, 15 };
+	const struct code_state before = *state;
 	int64_t target = (int64_t)next + code->imm;
 
 	if (code->op == 0xe8 && target == next) { /* pushes its own address */
@@ -244,16 +285,19 @@ static void reading_call(struct reading *r, const struct x86_code *code, uint32_
 	if (code->op == 0xe8 && target >= 0 && target < r->blob->size && !is_nmethod(r) && r->nr_roots < r->blob->size)
 		r->roots[r->nr_roots++] = (uint32_t)target;
 	code_state_call(state, true);
+	for (size_t i = 0; i < sizeof(kept); i++)
+		state->regs[kept[i]] = before.regs[kept[i]];
 }
 
 /* An instruction behind which control does not go on. */
-static void reading_end(struct reading *r, const struct x86_code *code, uint32_t next, const struct code_state *state, uint16_t number)
+static void reading_end(struct reading *r, const struct x86_code *code, uint32_t next, const struct code_state *state, uint16_t number,
+			bool is_soft)
 {
 	if (code->op == 0xe9 || code->op == 0xeb)
-		reading_jump(r, (int64_t)next + code->imm, state, number);
+		reading_jump(r, (int64_t)next + code->imm, state, number, is_soft);
 	else if (code->op == 0xff)
-		r->piece.leaves |= code_state_is_at_begin(state);
-	else if (is_return(code) && code_state_is_at_begin(state))
+		r->piece.leaves |= state_is_at_begin(state);
+	else if (is_return(code) && state_is_at_begin(state))
 		r->piece.leaves = true;
 	else if (is_return(code))
 		r->piece.contradicts = true;
@@ -264,6 +308,7 @@ static void reading_run(struct reading *r, uint32_t off)
 {
 	struct code_state state = r->states[r->at[off]];
 	uint16_t number = r->at[off];
+	bool is_soft = r->is_soft[off];
 
 	for (;;) {
 		struct x86_code code;
@@ -279,25 +324,28 @@ static void reading_run(struct reading *r, uint32_t off)
 		r->sizes[off] = code.size;
 		next = off + code.size;
 		if (x86_code_is_end(&code)) {
-			reading_end(r, &code, next, &state, number);
+			reading_end(r, &code, next, &state, number, is_soft);
 			return;
 		}
 		if (x86_code_is_branch(&code)) {
-			reading_jump(r, (int64_t)next + code.imm, &state, number);
+			reading_jump(r, (int64_t)next + code.imm, &state, number, is_soft);
 			is_changed = false;
 		} else if (is_call(&code)) {
 			reading_call(r, &code, next, &state);
+			is_soft = true;
 		} else if (!code_state_step(&state, &code, next, r->blob->pc, &is_changed)) {
 			memset(&state, 0, sizeof(state));
 			is_changed = true;
 		}
+		r->piece.loses_sp |= is_changed && !is_on_stack(state.regs[X86_CODE_SP]);
 		if (is_changed)
 			number = state_number(r, &state);
-		if (next >= r->blob->size || !reading_arrive(r, next, number))
+		if (next >= r->blob->size || !reading_arrive(r, next, number, is_soft))
 			return;
 		off = next;
 		number = r->at[off];
 		state = r->states[number];
+		is_soft = r->is_soft[off];
 	}
 }
 
@@ -307,7 +355,7 @@ static void reading_enter(struct reading *r, uint32_t entry, uint16_t number)
 	r->piece = (struct piece){ .number = r->piece.number + 1 };
 	r->nr_touched = 0;
 	r->nr_todo = 0;
-	reading_jump(r, entry, &r->states[number], number);
+	reading_jump(r, entry, &r->states[number], number, false);
 	while (r->nr_todo)
 		reading_run(r, r->todo[--r->nr_todo]);
 }
@@ -323,24 +371,25 @@ static bool is_filler(const struct x86_code *code)
 	return code->op == 0x90 || code->op == 0x11f || code->op == 0xcc || code->op == 0xf4 || code->op == 0x10b;
 }
 
-/* Code of an nmethod that no path leads to: with a complete frame, or before there is one; else nothing is known. */
-static void reading_enter_handler(struct reading *r, uint32_t entry)
+/* Code of an nmethod that no path leads to: with a complete frame, or before there is one. `is_doubtful`: it need not begin there; then it
+ * counts only if where it leads to proves its frame. False: it is neither. */
+static bool reading_enter_handler(struct reading *r, uint32_t entry, bool is_doubtful)
 {
-	const struct code_state states[] = { state_inside(r), state_at_begin(r) };
+	const struct code_state states[] = { state_inside(r), state_at_begin() };
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(states); i++) {
 		reading_enter(r, entry, state_number(r, &states[i]));
-		if (!r->piece.contradicts)
-			return;
+		if (!r->piece.contradicts && !r->piece.loses_sp && (r->piece.leaves || !is_doubtful))
+			return true;
 		reading_undo(r);
 	}
-	reading_enter(r, entry, STATE_UNKNOWN);
+	return false;
 }
 
 /* Another stub, or data. False: it is no stub. */
 static bool reading_enter_stub(struct reading *r, uint32_t entry)
 {
-	const struct code_state begin = state_at_begin(r);
+	const struct code_state begin = state_at_begin();
 
 	if (r->at[entry])
 		return true;
@@ -351,8 +400,20 @@ static bool reading_enter_stub(struct reading *r, uint32_t entry)
 	return false;
 }
 
+/* Behind code that is no handler: C1 writes a jump over the begin of an instruction that it has yet to complete (PatchingStub), so the next
+ * one begins a few bytes later. */
+static uint32_t reading_skip(const struct reading *r, uint32_t off, uint32_t nr_tried)
+{
+	struct x86_code code;
+
+	if (nr_tried < MAX_REPLACED || !x86_code_read(r->blob->code + off, r->blob->size - off, &code))
+		return off + 1;
+	return off + code.size;
+}
+
 static void reading_sweep(struct reading *r)
 {
+	uint32_t nr_tried = 0; /* since the last code that is known */
 	struct x86_code code;
 
 	for (uint32_t off = 0; off < r->blob->size && r->nr_steps < r->max_steps;) {
@@ -360,10 +421,12 @@ static void reading_sweep(struct reading *r)
 			(void)reading_enter_stub(r, r->roots[--r->nr_roots]);
 		if (r->at[off]) {
 			off += r->sizes[off];
+			nr_tried = 0;
 		} else if (x86_code_read(r->blob->code + off, r->blob->size - off, &code) && is_filler(&code)) {
 			off += code.size;
 		} else if (is_nmethod(r)) {
-			reading_enter_handler(r, off);
+			if (!reading_enter_handler(r, off, nr_tried > MAX_REPLACED))
+				off = reading_skip(r, off, nr_tried++);
 		} else if (!reading_enter_stub(r, off)) {
 			off = (off + STUB_ALIGN) / STUB_ALIGN * STUB_ALIGN;
 		}
@@ -385,15 +448,21 @@ static struct sonde_java_row row_of(const struct code_state *state)
 					 [SONDE_CFA_DEREF_SP] = SONDE_JAVA_CFA_SLOT };
 	const struct sonde_java_row unknown = { .cfa = SONDE_JAVA_CFA_UNKNOWN };
 	const struct sonde_rule rule = code_state_rule(state, false);
-	struct sonde_java_row row = unknown;
+	const struct code_value sp = state->regs[X86_CODE_SP];
+	const struct code_slot *slot = NULL;
+	struct sonde_java_row row = { 0 };
 	bool is_slot = rule.cfa_kind == SONDE_CFA_DEREF_SP;
 	int32_t off = is_slot ? rule.cfa_add : rule.cfa_off;
 
 	if (rule.kind != SONDE_RULE_KIND_STEP || rule.cfa_kind >= ARRAY_SIZE(kinds) || !kinds[rule.cfa_kind] ||
 	    !is_words(off, INT16_MIN, INT16_MAX) || (is_slot && !is_words(rule.cfa_off, 0, UINT8_MAX)))
 		return unknown;
-	if (rule.bp_kind == SONDE_BP_CFA && is_words(-rule.bp_off, 1, INT16_MAX))
-		row.bp = (int16_t)(-rule.bp_off / 8);
+	for (uint32_t i = 0; i < CODE_NR_SLOTS && !slot; i++)
+		slot = state->slots[i].value.kind == CODE_BP && state->slots[i].at.kind == CODE_CFA ? &state->slots[i] : NULL;
+	if (sp.kind == CODE_CFA && slot && slot->at.off < sp.off)
+		slot = NULL; /* released */
+	if (slot && is_words(-slot->at.off, 1, INT16_MAX)) /* also while it is in rbp as well: fewer rows */
+		row.bp = (int16_t)(-slot->at.off / 8);
 	else if (rule.bp_kind != SONDE_BP_SAME)
 		return unknown;
 	row.cfa = kinds[rule.cfa_kind];
@@ -478,9 +547,12 @@ int java_code_read(const struct java_code_blob *blob, struct java_code **ret_cod
 
 	if (!err) {
 		code->size = blob->size;
-		begin = state_at_begin(&r);
-		if (is_nmethod(&r))
+		begin = state_at_begin();
+		if (is_nmethod(&r)) {
 			reading_enter(&r, 0, state_number(&r, &begin));
+			if (r.piece.contradicts || r.piece.loses_sp)
+				reading_undo(&r);
+		}
 		reading_sweep(&r);
 		err = code_take_rows(code, &r);
 	}
