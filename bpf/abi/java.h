@@ -102,7 +102,7 @@ _Static_assert(sizeof(struct sonde_java_row) == 8, "rows are words");
 
 /* The rows of a blob, in the map sonde_java_rows. The part 0 has all of them, or says how the code is divided: then those of its bytes from
  * (N << shift) on are in part N + 1. The first row of a part holds at its start. */
-#define SONDE_JAVA_MAX_ROWS 31
+#define SONDE_JAVA_MAX_ROWS 32 /* a power of two */
 #define SONDE_JAVA_MAX_CODES 4096 /* in the map; the ones that were not used for longest make room */
 
 struct sonde_java_rows_key {
@@ -118,7 +118,7 @@ struct sonde_java_rows {
 	__u32 shift;
 	struct sonde_java_row rows[SONDE_JAVA_MAX_ROWS];
 };
-_Static_assert(sizeof(struct sonde_java_rows) == 256, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_java_rows) == 264, "layout changed: bump SONDE_ABI_VERSION");
 
 /* What tells a method from a later one at the same address. Symbols are in no other way unique than by their random hash. */
 struct sonde_java_method {

@@ -15,6 +15,8 @@
 #define JAVA_BCP_START 1      /* instead of an address: no bytecode has run yet */
 #define JAVA_METHOD_IN_ENTRY 6 /* likewise: the slot of sender_sp is filled */
 
+#define JAVA_BY_ROW 16 /* beside WALK_GOES_ON and its kind: the row at pc says where the caller is */
+
 /* Stores what the current frame runs in place of its native frame. */
 static __always_inline int java_push(struct walk *w, struct runtime_walk *r, __u64 code, __u32 kind, __u64 where, __u32 cookie)
 {
@@ -209,8 +211,7 @@ static __always_inline __u64 java_leaf_claim(const struct walk *w, const struct 
 		return java_claim(w, leaf == JAVA_LEAF_PUSHED ? 2 : 1, leaf == JAVA_LEAF_NONE);
 	case JAVA_LEAF_WHOLE:
 	case JAVA_LEAF_NO_BP:
-	case JAVA_LEAF_MOVING:
-		return java_claim(w, words + (leaf == JAVA_LEAF_MOVING), leaf == JAVA_LEAF_NO_BP);
+		return java_claim(w, words, leaf == JAVA_LEAF_NO_BP);
 	default:
 		return java_claim(w, 0, 0);
 	}
@@ -265,7 +266,7 @@ static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, c
 static __always_inline int java_sized(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob,
 				      enum java_leaf leaf)
 {
-	__u64 cfa = w->sp + blob->frame_bytes + (leaf == JAVA_LEAF_MOVING ? 8 : 0), pc, bp = w->bp;
+	__u64 cfa = w->sp + blob->frame_bytes, pc, bp = w->bp;
 
 	if (walk_peek(w, cfa - 8, &pc) || (leaf != JAVA_LEAF_NO_BP && walk_peek(w, cfa - 16, &bp)))
 		return runtime_owner_fault(w, r, cfa);
@@ -314,17 +315,16 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 	if (java_push(w, r, blob->start, SONDE_JAVA_COMPILED, (pc - blob->code_start + !!w->exact) | claim, blob->id))
 		return WALK_ENDED;
 	if (blob->row)
-		return java_by_row(w, r, j, blob->row, 0);
+		return JAVA_BY_ROW;
 	switch (leaf) {
 	case JAVA_LEAF_WHOLE:
 	case JAVA_LEAF_NO_BP:
-	case JAVA_LEAF_MOVING:
 		return java_sized(w, r, j, blob, leaf);
 	case JAVA_LEAF_NONE:
 	case JAVA_LEAF_PUSHED:
 		return java_bare(w, r, j, leaf == JAVA_LEAF_PUSHED, 0);
 	default:
-		return java_by_code(w, r, j);
+		return runtime_owner_torn(w, r);
 	}
 }
 
@@ -398,9 +398,6 @@ static __always_inline int java_in_stub(struct walk *w, struct runtime_walk *r, 
 	if (blob->kind == JAVA_BLOB_EXCEPTION)
 		return java_in_exception(w, r, j, blob);
 	leaf = blob->kind == JAVA_BLOB_TABLE ? JAVA_LEAF_NONE : java_stub_leaf(ref_of(w), blob->code_start);
-
-	if (leaf == JAVA_LEAF_UNKNOWN && blob->kind == JAVA_BLOB_STUBS)
-		leaf = java_stubs_leaf(ref_of(w), blob->code_start, blob->code_end - blob->code_start);
 	if (leaf == JAVA_LEAF_WHOLE)
 		return java_linked(w, r, j, 0);
 	if (leaf != JAVA_LEAF_UNKNOWN)
@@ -463,7 +460,7 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 		return java_linked(w, r, j, 0);
 	}
 	if (java_has_row(blob) && !java_is_parked(w, blob))
-		return java_by_row(w, r, j, blob->row, java_interrupted(w, j, blob));
+		return JAVA_BY_ROW;
 	if (w->exact == WALK_RETURN) {
 		if (blob->kind == JAVA_BLOB_DEOPTIMIZE)
 			return java_exchanging(w, r, j, blob);
@@ -525,6 +522,7 @@ static __always_inline int java_bridge(struct walk *w, struct runtime_walk *r, c
 static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
 	struct java_blob blob;
+	int at;
 
 	if (r->state[JAVA_STATE_GAP] == java_gap_at(w, w->nr_frames - 1) && java_push(w, r, 0, SONDE_JAVA_GAP, 0, 0))
 		return WALK_ENDED;
@@ -533,5 +531,6 @@ static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, co
 		return java_interpreted(w, r, j);
 	if (java_find_blob(w, r, j, w->pc, &blob))
 		return runtime_owner_torn(w, r);
-	return java_is_nmethod(blob.kind) ? java_compiled(w, r, j, &blob) : java_stub(w, r, j, &blob);
+	at = java_is_nmethod(blob.kind) ? java_compiled(w, r, j, &blob) : java_stub(w, r, j, &blob);
+	return at == JAVA_BY_ROW ? java_by_row(w, r, j, blob.row, java_interrupted(w, j, &blob)) : at;
 }

@@ -12,7 +12,6 @@ enum java_leaf {
 	JAVA_LEAF_PUSHED,   /* rbp is at sp, the return address above it */
 	JAVA_LEAF_NO_BP,    /* the frame is complete, but rbp is still the caller's */
 	JAVA_LEAF_IN_REG,   /* the return address is in a register */
-	JAVA_LEAF_MOVING,   /* the frame is complete, and a word is pushed */
 	JAVA_LEAF_UNKNOWN,
 };
 
@@ -113,30 +112,7 @@ static __always_inline __s32 java_poll(const struct walk *w, __u32 at)
 	return java_code(w, at) == 0x77 && java_code(w, at + 2) == 0xc3 ? 9 : -1;
 }
 
-/* The slow path of that poll, behind the method's code: lea r10, [rip + x], or mov r10, x; mov [r15 + x], r10; jmp. */
-static __always_inline int java_is_slow_poll(const struct walk *w, __u32 at)
-{
-	if ((java_code_word(w, at) & 0xffffff) == 0x158d4c)
-		at += 7;
-	else if ((java_code_word(w, at) & 0xffff) == 0xba49)
-		at += 10;
-	else if (java_code(w, at) == 0xe9)
-		at -= 7;
-	return (java_code_word(w, at) & 0xffffff) == 0x97894d && java_code(w, at + 7) == 0xe9;
-}
-
-/* Behind `push [rsp + x]`, where C2 moves a word within the frame: pop [rsp + y]. */
-static __always_inline int java_is_moving(const struct walk *w, __u32 at)
-{
-	__u32 pop = java_code(w, at) == 0x48 ? at + 1 : at;
-
-	if ((java_code_word(w, pop) & 0xff3fff) != 0x24048f)
-		return 0;
-	return (java_code_word(w, at - 4) & 0xffffff) == 0x2474ff || (java_code_word(w, at - 3) & 0xffffff) == 0x2434ff ||
-	       (java_code_word(w, at - 7) & 0xffffff) == 0x24b4ff;
-}
-
-/* In a method's code, where a frame is complete unless a return is near. */
+/* In a method's code of which user space has read nothing yet: a frame is complete unless a return is near. */
 WALK_FUNCTION int java_in_epilogue(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -145,10 +121,8 @@ WALK_FUNCTION int java_in_epilogue(WALK_REF ref)
 		return JAVA_LEAF_UNKNOWN;
 	if (java_code(w, 8) == JAVA_POP_BP) /* only where a frame is removed; before a jump, for exceptions */
 		return java_poll(w, 9) >= 0 || java_code(w, 9) == JAVA_JMP ? JAVA_LEAF_PUSHED : JAVA_LEAF_UNKNOWN;
-	if (java_poll(w, 8) >= 0 || java_is_slow_poll(w, 8))
+	if (java_poll(w, 8) >= 0)
 		return JAVA_LEAF_NONE;
-	if (java_is_moving(w, 8))
-		return JAVA_LEAF_MOVING;
 	if (java_code(w, 7) == JAVA_POP_BP && java_code(w, 8) == JAVA_JMP) /* that jump, or the byte is another instruction's */
 		return JAVA_LEAF_UNKNOWN;
 	return JAVA_LEAF_WHOLE;
@@ -162,7 +136,6 @@ static __always_inline enum java_leaf java_method_leaf(struct walk *w, const str
 }
 
 #define JAVA_STUB_BYTES WALK_LINE_BYTES
-#define JAVA_MAX_STUB_FRAME 4096
 
 /* Is `push rbp; mov rbp, rsp` at the begin of what was read? */
 static __always_inline int java_is_linking(const struct walk *w)
@@ -201,40 +174,6 @@ WALK_FUNCTION int java_links(WALK_REF ref, __u64 start)
 	struct walk *w = walk_of(ref);
 
 	return w && !read_user(w, w->emulation.line, 8, start) && java_is_linking(w);
-}
-
-/* Where the call before a return address leads: call x; or mov r10, x; call r10. 0: not known. */
-WALK_FUNCTION __u64 java_called(WALK_REF ref, __u64 ret)
-{
-	struct walk *w = walk_of(ref);
-
-	if (!w || read_user(w, w->emulation.line, 16, ret - 13))
-		return 0;
-	if (java_code(w, 8) == 0xe8)
-		return ret + (__u64)(__s64)(__s32)java_code_word(w, 9);
-	if ((java_code_word(w, 0) & 0xffff) == 0xba49 && (java_code_word(w, 10) & 0xffffff) == 0xd2ff41)
-		return java_code_word(w, 2) | (__u64)java_code_word(w, 6) << 32;
-	return 0;
-}
-
-/* In one of several stubs, whose begin is not known: by the call before the return address, which leads to a stub. NONE, PUSHED: to that
- * where the pc is. WHOLE: to any that links rbp, and the return address is above rbp; it may have jumped to where the pc is. `start`,
- * `bytes`: of the stubs. */
-WALK_FUNCTION int java_stubs_leaf(WALK_REF ref, __u64 start, __u64 bytes)
-{
-	struct walk *w = walk_of(ref);
-	__u64 ret, to;
-
-	if (!w)
-		return JAVA_LEAF_UNKNOWN;
-	if (!walk_peek(w, w->sp, &ret) && java_called(ref_of(w), ret) == w->pc)
-		return JAVA_LEAF_NONE;
-	if (!walk_peek(w, w->sp + 8, &ret) && java_called(ref_of(w), ret) == w->pc - 1 && java_links(ref_of(w), w->pc - 1))
-		return JAVA_LEAF_PUSHED;
-	if (w->bp < w->sp || w->bp - w->sp > JAVA_MAX_STUB_FRAME || walk_peek(w, w->bp + 8, &ret))
-		return JAVA_LEAF_UNKNOWN;
-	to = java_called(ref_of(w), ret);
-	return to - start < bytes && java_links(ref_of(w), to) ? JAVA_LEAF_WHOLE : JAVA_LEAF_UNKNOWN;
 }
 
 #define JAVA_EXCEPTION_BEGIN 9   /* bytes of its first three instructions */

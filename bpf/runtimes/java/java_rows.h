@@ -36,14 +36,13 @@ WALK_FUNCTION __u64 java_row_at(__u64 start, __u32 serial, __u32 id, __u32 off)
 	}
 	if (!rows)
 		return 0;
-	WALK_ROLLED
-	for (__u32 step = 16; step; step /= 2) {
+	WALK_UNROLLED
+	for (__u32 step = SONDE_JAVA_MAX_ROWS / 2; step; step /= 2) { /* without branches, as walk_find_rule */
 		__u32 next = at + step;
 
-		if (next < rows->nr && next < SONDE_JAVA_MAX_ROWS && rows->rows[next].off <= off)
-			at = next;
+		at += step & (__u32)at_most(next + 1, rows->nr) & (__u32)at_most(rows->rows[next & (SONDE_JAVA_MAX_ROWS - 1)].off, off);
 	}
-	word = java_row_word(&rows->rows[at]);
+	word = java_row_word(&rows->rows[at & (SONDE_JAVA_MAX_ROWS - 1)]);
 	return bpf_map_lookup_elem(&java_rows, &key) == rows ? word : 0;
 }
 #elif defined(JAVA_ROW_AT)
