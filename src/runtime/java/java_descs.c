@@ -67,22 +67,35 @@ int java_descs_find(const struct java_debug_info *info, struct java_descs *descs
 	return 0;
 }
 
-static int scope_read(const struct java_debug_info *info, uint32_t offset, uint32_t *ret_sender, struct java_scope *ret_scope,
-		      bool *has_values)
+/* Reads the bytes of the scope at an offset, with those before it. */
+static int scope_bytes(const struct java_debug_info *info, struct java_descs *descs, uint32_t offset, struct reader *ret_reader)
 {
-	uint64_t from = info->scopes + offset;
-	uint32_t in_page = PAGE_BYTES - from % PAGE_BYTES;
-	uint8_t bytes[SCOPE_BYTES] = { 0 };
-	struct reader reader = reader_of(bytes, sizeof(bytes));
-	int err;
+	uint32_t start = offset > JAVA_SCOPES_READ - SCOPE_BYTES ? offset - (JAVA_SCOPES_READ - SCOPE_BYTES) : 0;
+	uint32_t nr = offset + SCOPE_BYTES - start, in_page = PAGE_BYTES - (info->scopes + offset) % PAGE_BYTES;
+	int err = 0;
 
 	if (offset > MAX_SCOPES_BYTES)
 		return -EBADMSG;
-	err = info->memory->read(info->memory->arg, from, bytes, sizeof(bytes));
-	if (err && in_page < sizeof(bytes)) { /* the last one may be shorter, and the next page not there */
-		reader = reader_of(bytes, in_page);
-		err = info->memory->read(info->memory->arg, from, bytes, in_page);
+	if (offset < descs->scopes_start || offset + SCOPE_BYTES > descs->scopes_start + descs->nr_scopes) {
+		err = info->memory->read(info->memory->arg, info->scopes + start, descs->scopes, nr);
+		if (err && in_page < SCOPE_BYTES) { /* the last scope may be shorter, and the next page not there */
+			nr = offset + in_page - start;
+			err = info->memory->read(info->memory->arg, info->scopes + start, descs->scopes, nr);
+		}
+		descs->scopes_start = start;
+		descs->nr_scopes = err ? 0 : nr;
 	}
+	if (!err)
+		*ret_reader = reader_of(descs->scopes + (offset - descs->scopes_start), descs->scopes_start + descs->nr_scopes - offset);
+	return err;
+}
+
+static int scope_read(const struct java_debug_info *info, struct java_descs *descs, uint32_t offset, uint32_t *ret_sender,
+		      struct java_scope *ret_scope, bool *has_values)
+{
+	struct reader reader;
+	int err = scope_bytes(info, descs, offset, &reader);
+
 	if (err)
 		return err;
 	*ret_sender = java_number(&reader, info->is_sparse);
@@ -95,14 +108,14 @@ static int scope_read(const struct java_debug_info *info, uint32_t offset, uint3
 	return reader.bad ? -EBADMSG : 0;
 }
 
-int java_scopes_read(const struct java_debug_info *info, uint32_t scope, struct java_scopes *ret_scopes)
+int java_scopes_read(const struct java_debug_info *info, struct java_descs *descs, uint32_t scope, struct java_scopes *ret_scopes)
 {
 	uint32_t nr = 0, sender;
 	bool has_values = false;
 
 	for (uint32_t at = scope; at; at = sender) {
 		struct java_scope read;
-		int err = nr < JAVA_MAX_LEVELS ? scope_read(info, at, &sender, &read, &has_values) : -EBADMSG;
+		int err = nr < JAVA_MAX_LEVELS ? scope_read(info, descs, at, &sender, &read, &has_values) : -EBADMSG;
 
 		if (!err && sender >= at) /* callers are written first */
 			err = -EBADMSG;

@@ -10,6 +10,7 @@
 
 #define JAVA_MAX_LEVELS 256
 #define JAVA_DESCS_READ 64
+#define JAVA_SCOPES_READ 1024
 
 /* Where the debug information and the code of one nmethod are. */
 struct java_debug_info {
@@ -27,10 +28,12 @@ struct java_desc {
 	int32_t object, flags;
 };
 
-/* The last ones that were read; all zero at first. */
+/* What was read last; all zero at first. */
 struct java_descs {
 	struct java_desc descs[JAVA_DESCS_READ];
 	uint32_t first, nr;
+	uint8_t scopes[JAVA_SCOPES_READ]; /* each has its caller's before it, mostly close by */
+	uint32_t scopes_start, nr_scopes; /* offset of the first byte, and how many there are */
 };
 
 /* The number of the first one that is not below the offset. */
@@ -50,4 +53,5 @@ struct java_scopes {
 };
 
 /* The scope at an offset in the scopes, which is not 0, and those that it is inlined into. */
-MUST_CHECK int java_scopes_read(const struct java_debug_info *info, uint32_t scope, struct java_scopes *ret_scopes);
+MUST_CHECK int java_scopes_read(const struct java_debug_info *info, struct java_descs *descs, uint32_t scope,
+				struct java_scopes *ret_scopes);

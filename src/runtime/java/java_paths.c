@@ -119,7 +119,7 @@ int java_paths_is_safepoint(struct java_text *text, uint32_t number, bool *ret_i
 	if (err || !is_dense || !*ret_is_safepoint || desc.pc < 0 || !desc.scope)
 		return err;
 	/* behind a call that is no safepoint it says no values */
-	err = java_scopes_read(text->info, (uint32_t)desc.scope, &scopes);
+	err = java_scopes_read(text->info, &text->descs, (uint32_t)desc.scope, &scopes);
 	if (!err)
 		*ret_is_safepoint = scopes.has_values;
 	return err;
@@ -264,8 +264,6 @@ int java_paths_before(struct java_text *text, uint32_t where, uint32_t number, s
 		before.off += code.size;
 	}
 	before.is_known = !err && (before.off == where - 1 || (before.off == where && is_call));
-	if (before.is_known && before.desc.pc == (int64_t)before.off && !text_code(text, before.off, &code))
-		before.is_polling = code_is_poll(&code);
 	*ret_before = before;
 	return err == -EBADMSG ? 0 : err;
 }

@@ -53,7 +53,6 @@ struct java_before {
 	struct java_desc desc; /* of the last safepoint that is not behind it; its pc is -1: none */
 	bool is_known;         /* else the code cannot be decoded from there on, or is too long */
 	bool is_connected;     /* control goes on from there to the instruction, if no jump on the way is taken */
-	bool is_polling;       /* the instruction polls, and the desc is its own */
 };
 
 /* `where`: a return address, or one byte behind the start of an instruction. `number`: of the first PcDesc not below it. */

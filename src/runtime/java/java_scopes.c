@@ -27,7 +27,7 @@ static void scopes_cut(struct java_scopes *scopes)
 	scopes->nr = scopes->nr ? 1 : 0;
 }
 
-static int scopes_share_desc(const struct java_debug_info *info, const struct java_desc *desc, struct java_scopes *scopes)
+static int scopes_share_desc(struct java_text *text, const struct java_desc *desc, struct java_scopes *scopes)
 {
 	struct java_scopes others;
 	int err;
@@ -36,22 +36,22 @@ static int scopes_share_desc(const struct java_debug_info *info, const struct ja
 		scopes_cut(scopes);
 		return 0;
 	}
-	err = java_scopes_read(info, (uint32_t)desc->scope, &others);
+	err = java_scopes_read(text->info, &text->descs, (uint32_t)desc->scope, &others);
 	if (!err)
 		scopes_share(scopes, &others);
 	return err;
 }
 
 /* What the safepoints on all paths have in common: control comes there. */
-static int scopes_ahead(const struct java_debug_info *info, const struct java_paths *paths, struct java_scopes *scopes)
+static int scopes_ahead(struct java_text *text, const struct java_paths *paths, struct java_scopes *scopes)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < paths->nr_reached; i++) {
 		if (!i && paths->reached[i].desc.scope)
-			err = java_scopes_read(info, (uint32_t)paths->reached[i].desc.scope, scopes);
+			err = java_scopes_read(text->info, &text->descs, (uint32_t)paths->reached[i].desc.scope, scopes);
 		else
-			err = scopes_share_desc(info, &paths->reached[i].desc, scopes);
+			err = scopes_share_desc(text, &paths->reached[i].desc, scopes);
 	}
 	if (!err && (paths->is_open || !paths->nr_reached))
 		scopes_cut(scopes);
@@ -73,7 +73,7 @@ static int scopes_of_loop(struct java_text *text, uint32_t off, const struct jav
 			continue;
 		err = java_paths_follow(text, safepoint->next, off, &after);
 		if (!err && after.is_cyclic)
-			err = java_scopes_read(text->info, (uint32_t)safepoint->desc.scope, &others);
+			err = java_scopes_read(text->info, &text->descs, (uint32_t)safepoint->desc.scope, &others);
 		if (err)
 			return err;
 		if (after.is_cyclic && (!*ret_is_found || others.nr > scopes->nr)) {
@@ -93,14 +93,14 @@ static int scopes_between(struct java_text *text, const struct java_before *befo
 	int err = java_paths_follow(text, before->off, UINT32_MAX, &paths);
 
 	if (!err)
-		err = scopes_ahead(text->info, &paths, ahead);
+		err = scopes_ahead(text, &paths, ahead);
 	*scopes = *ahead;
 	if (!err)
 		err = scopes_of_loop(text, before->off, &paths, scopes, &is_loop);
 	if (err || is_loop)
 		return err;
 	if (before->is_connected && before->desc.pc >= 0)
-		return scopes_share_desc(text->info, &before->desc, scopes);
+		return scopes_share_desc(text, &before->desc, scopes);
 	scopes_cut(scopes); /* the method's entry, or code that is only jumped to */
 	return 0;
 }
@@ -123,7 +123,7 @@ int java_scopes_find(const struct java_debug_info *info, uint32_t where, struct 
 		err = java_descs_at(info, &text.descs, number, &desc);
 	if (err || number + 1 == info->nr_descs || !desc.scope) /* the last one is behind all code */
 		return err;
-	err = java_scopes_read(info, (uint32_t)desc.scope, &said);
+	err = java_scopes_read(info, &text.descs, (uint32_t)desc.scope, &said);
 	if (!err && said.nr > 1)
 		err = java_paths_is_safepoint(&text, number, &is_safepoint);
 	*ret_scopes = said;
@@ -133,8 +133,6 @@ int java_scopes_find(const struct java_debug_info *info, uint32_t where, struct 
 	err = java_paths_before(&text, where, number, &before);
 	if (err || !before.is_known)
 		return err;
-	if (before.is_polling && before.desc.scope)
-		return java_scopes_read(info, (uint32_t)before.desc.scope, ret_scopes);
 	ahead = *ret_scopes;
 	err = scopes_between(&text, &before, &ahead, &scopes);
 	if (err)
