@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* java_descs: reads an nmethod's debug information: PcDescs, each with the scope at a pc, and scopes: a method, a bci, and the scope that it
- * is inlined into. Layouts: pcDesc.hpp, debugInfoRec.cpp (describe_scope), scopeDesc.cpp (ScopeDesc::decode_body). All of it is untrusted. */
+/* java_descs: reads an nmethod's debug information: PcDescs, each with the scope at a pc, and scopes: a method, a bci, and the scope that
+ * it is inlined into. Layouts: pcDesc.hpp, debugInfoRec.cpp (describe_scope), scopeDesc.cpp (ScopeDesc::decode_body). Untrusted. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

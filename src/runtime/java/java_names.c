@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* java_names: layouts from nmethod.hpp, codeBlob.hpp. An nmethod's debug
- * information does not change. Its methods exist as long as it may run: the state is checked before and after they are read. */
+/* java_names: layouts from nmethod.hpp, codeBlob.hpp. An nmethod's debug information does not change. Its methods exist as long as it may
+ * run: the state is checked before and after they are read. */
 #include "runtime/java/java_names.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ static int debug_info_of(const struct nmethod *nmethod, const struct runtime_mem
 	*ret_info = (struct java_debug_info){
 		.memory = memory,
 		.descs = offset_base(nmethod) + first,
-		.nr_descs = (end - first) / sizeof(struct java_desc), /* 0: code that the VM itself generates, as Continuation.enterSpecial's */
+		.nr_descs = (end - first) / sizeof(struct java_desc), /* 0: the VM's own code, as Continuation.enterSpecial's */
 		.scopes = layout->scopes_data_is_address ? field(nmethod, layout->scopes_data, 8)
 							 : offset_base(nmethod) + field(nmethod, layout->scopes_data, 4),
 		.is_sparse = layout->is_sparse,

@@ -74,7 +74,8 @@ static int desc_is_at_safepoint(struct java_text *text, const struct java_desc *
 	*ret_is_at = desc->pc < 0 || off >= text->info->code_bytes;
 	err = *ret_is_at ? 0 : text_read(text, off);
 	for (uint32_t size = 2; !err && !*ret_is_at && size <= MAX_CALL_BYTES && size <= off; size++)
-		*ret_is_at = x86_code_read(text->code + (off - size - text->start), size, &code) && code.size == size && code_is_call(&code);
+		*ret_is_at = x86_code_read(text->code + (off - size - text->start), size, &code) && code.size == size &&
+			     code_is_call(&code);
 	if (!err && !*ret_is_at) {
 		err = text_code(text, off, &code);
 		*ret_is_at = !err && code_is_poll(&code);

@@ -2,10 +2,8 @@
 /* java_paths: follows an nmethod's code from an instruction on, on all paths, each up to the first safepoint on it.
  *
  * A safepoint's PcDesc is at the return address of a call, or at an instruction that polls. With -XX:+DebugNonSafepoints there are others,
- * which are no proof of anything: C2 notes for each node of its graph which bytecode it comes from, but gives the nodes that it makes
- * after it has inlined a call late the note of that call (callGenerator.cpp, do_late_inline_helper: default_node_notes stay set), so that
- * loops far away seem to be in that call's caller; and instructions without a note count to the next PcDesc in the code, wherever that is
- * (output.cpp, NonSafepointEmitter). */
+ * which prove nothing (docs/internals/java.md, "Inlined methods"): callGenerator.cpp, do_late_inline_helper; output.cpp,
+ * NonSafepointEmitter. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

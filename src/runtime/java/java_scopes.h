@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* java_scopes: which methods are inlined at a place of compiled code. HotSpot says it at its PcDescs alone; between them it says nothing. */
+/* java_scopes: which methods are inlined at a place of compiled code. HotSpot says it at safepoints alone: elsewhere it is what the code
+ * proves (docs/internals/java.md, "Inlined methods"). */
 #pragma once
 #include "runtime/java/java_descs.h"
 
