@@ -7,7 +7,7 @@
 
 #define MAX_INSTRUCTIONS 2000
 #define MAX_BEFORE_BYTES 8192
-#define MAX_BEFORE_DESCS 256
+#define MAX_BEFORE_DESCS 128
 #define MAX_INSTRUCTION_BYTES 15
 #define MAX_CALL_BYTES 8
 #define NR_NEIGHBOURS 4 /* each way */
@@ -227,7 +227,7 @@ int java_paths_follow(struct java_text *text, uint32_t off, uint32_t watched, st
 	paths->is_open = paths->is_cyclic = false;
 	paths->starts[0] = off;
 	paths->nr_starts = 1;
-	for (uint32_t i = 0; !err && i < paths->nr_starts; i++)
+	for (uint32_t i = 0; !err && !paths->is_cyclic && i < paths->nr_starts; i++)
 		err = path_follow(text, paths->starts[i], watched, paths);
 	return err;
 }

@@ -4,6 +4,8 @@
 #include "abi/java.h"
 #include "runtime/java/java_paths.h"
 
+#define MAX_POLLS 8 /* loops around an instruction that are looked at */
+
 /* Keeps what both have in common. The innermost method that they share may be at another bytecode in each. */
 static void scopes_share(struct java_scopes *scopes, const struct java_scopes *others)
 {
@@ -63,7 +65,7 @@ static int scopes_of_loop(struct java_text *text, uint32_t off, const struct jav
 			  bool *ret_is_found)
 {
 	*ret_is_found = false;
-	for (uint32_t i = 0; i < paths->nr_reached; i++) {
+	for (uint32_t i = 0, nr_polls = 0; i < paths->nr_reached && nr_polls < MAX_POLLS; i++) {
 		const struct java_safepoint *safepoint = &paths->reached[i];
 		struct java_scopes others;
 		struct java_paths after;
@@ -71,6 +73,7 @@ static int scopes_of_loop(struct java_text *text, uint32_t off, const struct jav
 
 		if (!safepoint->is_poll || !safepoint->desc.scope)
 			continue;
+		nr_polls++;
 		err = java_paths_follow(text, safepoint->next, off, &after);
 		if (!err && after.is_cyclic)
 			err = java_scopes_read(text->info, &text->descs, (uint32_t)safepoint->desc.scope, &others);
