@@ -286,7 +286,7 @@ static void any_bytes(void **state)
 	uint8_t bytes[700];
 	uint32_t seed = 1;
 
-	for (uint32_t i = 0; i < 3000; i++) {
+	for (uint32_t i = 0; i < 600; i++) {
 		for (uint32_t k = 0; k < sizeof(bytes); k++) {
 			seed = seed * 1664525 + 1013904223;
 			bytes[k] = (uint8_t)(seed >> 24) & (i % 2 ? 0xff : 0x5f); /* many pushes and pops */
