@@ -70,13 +70,13 @@ struct sonde_java {
 	__u16 thread_os, thread_anchor, thread_stack_base, thread_stack_size, os_pthread;
 	__u16 wrapper_anchor;      /* JavaCallWrapper._anchor, or NONE */
 	__u16 anchor_sp, anchor_pc, anchor_fp; /* JavaFrameAnchor */
+	__u16 thread_exception_pc; /* JavaThread._saved_exception_pc: what a signal has interrupted; or NONE */
 	__u8 segment_shift;
 	__u8 block_bytes;          /* of a block's header; the blob follows */
 	__u8 block_used;           /* offset of the header's _used */
 	__u8 bcp_slot;             /* words below rbp */
 	__u8 has_addresses;        /* code_start, code_end and deopt are addresses, not offsets */
 	__u8 is_complete_short;    /* blob_complete is a __s16, not a __s32 */
-	__u8 pad[2];               /* zero */
 };
 _Static_assert(sizeof(struct sonde_java) == 48 + 72 + 40 + 64 + 8 + 40 + 18 + 6 + 2 + 6, "layout changed: bump SONDE_ABI_VERSION");
 

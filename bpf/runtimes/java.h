@@ -222,8 +222,10 @@ static __always_inline int java_has_row(const struct java_blob *blob)
 	return (blob->row >> 16 & 0xff) > SONDE_JAVA_CFA_UNKNOWN;
 }
 
-/* To the caller by the row at pc. */
-static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 word)
+#define JAVA_MAX_POLL_BYTES 16 /* a poll is skipped: SafepointBlob returns behind it */
+
+/* To the caller by the row at pc. `interrupted`: the caller's pc, where that is not on the stack yet; or 0. */
+static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 word, __u64 interrupted)
 {
 	const struct sonde_java_row *row = (const struct sonde_java_row *)&word;
 	__u64 cfa, pc, bp = w->bp;
@@ -252,6 +254,11 @@ static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, c
 		return runtime_owner_torn(w, r);
 	if (walk_peek(w, cfa - 8, &pc) || (row->bp && walk_peek(w, cfa - 8 * (__s64)row->bp, &bp)))
 		return runtime_owner_fault(w, r, cfa);
+	if (interrupted && pc - interrupted > JAVA_MAX_POLL_BYTES) {
+		if (cfa != w->sp && java_heap_of(j, pc) < SONDE_JAVA_MAX_HEAPS) /* made to return elsewhere, or what a register held */
+			return runtime_owner_torn(w, r);
+		pc = interrupted;
+	}
 	return java_return(w, r, j, pc, cfa, bp);
 }
 
@@ -294,6 +301,8 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 	enum java_leaf leaf = JAVA_LEAF_WHOLE;
 	__u64 pc = w->pc, claim = 0;
 
+	if (!blob->frame_bytes && blob->kind == JAVA_BLOB_NATIVE && w->exact == WALK_EXACT) /* jumps to the method of a method handle */
+		return java_push(w, r, blob->start, SONDE_JAVA_COMPILED, pc - blob->code_start + 1, blob->id) ? WALK_ENDED : java_bare(w, r, j, 0, 0);
 	if (blob->frame_bytes < 16 || blob->frame_bytes / 8 > SONDE_JAVA_CLAIM_WORDS)
 		return runtime_owner_torn(w, r);
 	if (w->exact == WALK_RETURN && blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
@@ -419,9 +428,30 @@ static __always_inline int java_is_parked(struct walk *w, const struct java_blob
 	return w->exact == WALK_RETURN && blob->kind == JAVA_BLOB_STUBS && !walk_after_call(ref_of(w), w->pc);
 }
 
+static __always_inline int java_has_claim(__u8 kind)
+{
+	return kind == JAVA_BLOB_STUBS || kind == JAVA_BLOB_SAFEPOINT || kind == JAVA_BLOB_OTHER;
+}
+
+#define JAVA_PUSH_BX 0x53
+
+/* What the signal that has led to a SafepointBlob has interrupted; 0: code has called or jumped to it. The blob first pushes rbx to make room
+ * for a return address, and takes that from the JavaThread later (SharedRuntime::generate_handler_blob). */
+static __always_inline __u64 java_interrupted(struct walk *w, const struct sonde_java *j, const struct java_blob *blob)
+{
+	__u64 pc = 0;
+	__u8 first = 0;
+
+	if (blob->kind != JAVA_BLOB_SAFEPOINT || w->exact != WALK_EXACT || j->thread_exception_pc == SONDE_JAVA_NONE ||
+	    read_user(w, &first, 1, blob->code_start) || first != JAVA_PUSH_BX ||
+	    read_user(w, &pc, 8, w->regs[JAVA_R15] + j->thread_exception_pc))
+		return 0;
+	return pc;
+}
+
 static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
 {
-	__u64 claim = !blob->row && (blob->kind == JAVA_BLOB_STUBS || blob->kind == JAVA_BLOB_OTHER) ? java_claim(w, 0, 0) : 0;
+	__u64 claim = !blob->row && java_has_claim(blob->kind) ? java_claim(w, 0, 0) : 0;
 
 	if (java_push(w, r, blob->start, SONDE_JAVA_STUB, (w->pc - blob->start) | claim, blob->name_hash))
 		return WALK_ENDED;
@@ -502,5 +532,5 @@ static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, co
 	if (java_find_blob(w, r, j, w->pc, &blob))
 		return runtime_owner_torn(w, r);
 	at = java_is_nmethod(blob.kind) ? java_compiled(w, r, j, &blob) : java_stub(w, r, j, &blob);
-	return at == JAVA_BY_ROW ? java_by_row(w, r, j, blob.row) : at;
+	return at == JAVA_BY_ROW ? java_by_row(w, r, j, blob.row, java_interrupted(w, j, &blob)) : at;
 }

@@ -205,14 +205,29 @@ WALK_FUNCTION int java_exception_leaf(WALK_REF ref, __u64 start)
 	return JAVA_LEAF_WHOLE;
 }
 
-/* Between `pop rdx` and `jmp reg`, in stubs that go to the handler of an exception? */
+#define JAVA_POPPED_BEFORE 16
+
+/* Where `jmp reg` is that an instruction at `at` leads to: mov rax, [r15 + x]; mov qword [r15 + x], 0; jmp reg. */
+static __always_inline int java_is_jump_behind(const struct walk *w, __u32 at)
+{
+	if ((java_code_word(w, at) & 0xffffff) == 0x478b49)
+		at += 4;
+	if ((java_code_word(w, at) & 0xffffff) == 0x47c749)
+		at += 8;
+	return (java_code_word(w, at) & 0xf8ff) == 0xe0ff || (java_code_word(w, at) & 0xf8ffff) == 0xe0ff41;
+}
+
+/* Between `pop rdx` and `jmp reg`, in stubs that go to the handler of an exception? Of StubRoutines::forward_exception_entry with what is
+ * between (the exception is fetched from the thread). */
 WALK_FUNCTION int java_is_popped(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
 
-	if (!w || read_user(w, w->emulation.line, 8, w->pc - 1) || java_code(w, 0) != 0x5a)
+	if (!w || read_user(w, w->emulation.line, 40, w->pc - JAVA_POPPED_BEFORE) || !java_is_jump_behind(w, JAVA_POPPED_BEFORE))
 		return 0;
-	return (java_code_word(w, 1) & 0xf8ff) == 0xe0ff || (java_code_word(w, 1) & 0xf8ffff) == 0xe0ff41;
+	return java_code(w, JAVA_POPPED_BEFORE - 1) == 0x5a ||
+	       ((java_code_word(w, JAVA_POPPED_BEFORE - 4) & 0xffffff) == 0x478b49 && java_code(w, JAVA_POPPED_BEFORE - 5) == 0x5a) ||
+	       ((java_code_word(w, JAVA_POPPED_BEFORE - 8) & 0xffffff) == 0x47c749 && java_code(w, JAVA_POPPED_BEFORE - 13) == 0x5a);
 }
 
 /* --- interpreter ---------------------------------------------------------------------------------------------------------------------- */
@@ -242,6 +257,7 @@ static __always_inline enum java_leaf java_entry_leaf(const struct sonde_java *j
 #define JAVA_RDI 5
 #define JAVA_R11 11
 #define JAVA_R13 13
+#define JAVA_R15 15
 
 struct java_removal { /* of four bytes */
 	__u8 where;   /* enum java_leaf: WHOLE: the frame is not being removed */
@@ -331,7 +347,7 @@ WALK_FUNCTION __u32 java_interpreter_leaf(WALK_REF ref)
 /* To compiled code: and rsp, -16; push rax; ...; jmp r11. The return address stays where it is, too; rax has it, r13 is the caller's sp. */
 static __always_inline void java_to_compiled(const struct walk *w, __u32 at, struct java_removal *removal)
 {
-	removal->where = java_code_word(w, at - 4) == 0xf0e48348 ? JAVA_LEAF_IN_REG : JAVA_LEAF_NONE;
+	removal->where = java_code_word(w, at) == 0xf0e48348 || java_code_word(w, at - 4) == 0xf0e48348 ? JAVA_LEAF_IN_REG : JAVA_LEAF_NONE;
 }
 
 /* To interpreted code, behind `pop rax`: [mov r13, rsp]; [sub rsp, x]; mov [rsp], rax; ...; jmp rcx. */

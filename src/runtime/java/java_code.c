@@ -105,6 +105,14 @@ static bool state_is_at_begin(const struct code_state *state)
 	return sp->kind == CODE_CFA && sp->off == -8 && state->regs[X86_CODE_BP].kind == CODE_BP;
 }
 
+/* Is sp as after the return, with the caller's rbp? So a stub goes to the handler of an exception. The return address is still below sp. */
+static bool state_is_returned(const struct code_state *state)
+{
+	const struct code_value *sp = &state->regs[X86_CODE_SP];
+
+	return sp->kind == CODE_CFA && !sp->off && state->regs[X86_CODE_BP].kind == CODE_BP;
+}
+
 /* With an nmethod's frame complete. */
 static struct code_state state_inside(const struct reading *r)
 {
@@ -265,6 +273,11 @@ static bool is_call(const struct x86_code *code)
 	return code->op == 0xe8 || (code->op == 0xff && x86_code_extension(code) == 2);
 }
 
+static bool is_pop(const struct x86_code *code)
+{
+	return code->op >= 0x58 && code->op <= 0x5f && (code->op & 7) != X86_CODE_SP && !(code->rex & 1);
+}
+
 static bool is_return(const struct x86_code *code)
 {
 	return code->op == 0xc3 || code->op == 0xc2;
@@ -296,7 +309,7 @@ static void reading_end(struct reading *r, const struct x86_code *code, uint32_t
 	if (code->op == 0xe9 || code->op == 0xeb)
 		reading_jump(r, (int64_t)next + code->imm, state, number, is_soft);
 	else if (code->op == 0xff)
-		r->piece.leaves |= state_is_at_begin(state);
+		r->piece.leaves |= state_is_at_begin(state) || state_is_returned(state);
 	else if (is_return(code) && state_is_at_begin(state))
 		r->piece.leaves = true;
 	else if (is_return(code))
@@ -333,6 +346,9 @@ static void reading_run(struct reading *r, uint32_t off)
 		} else if (is_call(&code)) {
 			reading_call(r, &code, next, &state);
 			is_soft = true;
+		} else if (is_pop(&code) && !is_nmethod(r) && state_is_at_begin(&state)) { /* of the return address */
+			state.regs[code.op & 7] = (struct code_value){ 0 };
+			state.regs[X86_CODE_SP].off = 0;
 		} else if (!code_state_step(&state, &code, next, r->blob->pc, &is_changed)) {
 			memset(&state, 0, sizeof(state));
 			is_changed = true;
@@ -554,7 +570,9 @@ int java_code_read(const struct java_code_blob *blob, struct java_code **ret_cod
 	if (!err) {
 		code->size = blob->size;
 		begin = state_at_begin();
-		if (is_nmethod(&r)) {
+		if (blob->is_interrupting)
+			begin.regs[X86_CODE_SP].off = 0;
+		if (is_nmethod(&r) || blob->is_interrupting) {
 			reading_enter(&r, 0, state_number(&r, &begin));
 			if (r.piece.contradicts || r.piece.loses_sp)
 				reading_undo(&r);

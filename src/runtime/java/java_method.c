@@ -131,6 +131,8 @@ static int read_file(const struct java_process *process, const struct runtime_me
 	if (err || !index)
 		return err;
 	err = pool_symbol(process, memory, words->constants, index, &symbol);
+	if (err == -EBADMSG) /* the pool of a method that the VM itself makes, as MethodHandle.invokeBasic */
+		return 0;
 	return err ? err : append_symbol(process, memory, symbol, function->file, sizeof(function->file));
 }
 

@@ -8,14 +8,14 @@
 #include "runtime/java/java_blob.h"
 #include "runtime/java/java_code.h"
 
-#define FIRST_READ_BYTES 4096 /* in one go: most code is shorter */
+#define PUSH_BX 0x53
 
 /* The frame's blob, and where the frame's pc is in its code. */
 struct place {
 	struct java_blob_header header;
 	struct sonde_code_range code;
 	uint32_t off;
-	bool is_nmethod;
+	bool is_nmethod, is_safepoint;
 };
 
 /* 0; -ESTALE: another blob is there. */
@@ -23,14 +23,18 @@ static int place_read(const struct java_process *process, const struct runtime_m
 		      struct place *ret_place)
 {
 	uint32_t where = (uint32_t)frame->where;
+	char text[8] = "";
 	uint64_t name;
 	int err;
 
 	ret_place->is_nmethod = frame->where >> SONDE_JAVA_CODE_SHIFT == SONDE_JAVA_COMPILED;
 	err = ret_place->is_nmethod ? java_blob_read_nmethod(process, memory, frame, &ret_place->header)
 				    : java_blob_read_stub(process, memory, frame, &ret_place->header, &name);
+	if (!err && !ret_place->is_nmethod)
+		err = memory->read(memory->arg, name, text, sizeof(text));
 	if (err)
 		return err;
+	ret_place->is_safepoint = !memcmp(text, "SafepointBlob", sizeof(text));
 	ret_place->code = java_blob_code(&ret_place->header);
 	if (ret_place->code.start_pc < frame->code || ret_place->code.end_pc < ret_place->code.start_pc)
 		return -EBADMSG;
@@ -62,6 +66,7 @@ static int read_code(const struct runtime_memory *memory, const struct place *pl
 		.pc = place->code.start_pc,
 		.frame_bytes =
 		    place->is_nmethod ? (uint32_t)java_blob_field(&place->header, place->header.process->java.blob_frame_size, 4) * 8 : 0,
+		.is_interrupting = place->is_safepoint && bytes[0] == PUSH_BX,
 	    },
 	    ret_code);
 }

@@ -27,7 +27,7 @@ enum wanted {
 	SCOPES_ADDRESS, SCOPES_OFFSET, PCS_OFFSET, PCS_END, METADATA, IMMUTABLE, MUTABLE, RELOCATIONS,
 	PC_DESC_SCOPE, METHOD_CONST, CONST_CONSTANTS, CONST_CODE_SIZE, CONST_NAME, CONST_SIGNATURE, CONST_FLAGS,
 	POOL_HOLDER, POOL_LENGTH, POOL_SOURCE, KLASS_SOURCE, KLASS_NAME, SYMBOL_LENGTH, SYMBOL_BODY,
-	WRAPPER_ANCHOR, ANCHOR_SP, ANCHOR_PC, ANCHOR_FP,
+	EXCEPTION_PC, WRAPPER_ANCHOR, ANCHOR_SP, ANCHOR_PC, ANCHOR_FP,
 	THREAD_OS, THREAD_ANCHOR, STACK_BASE, STACK_SIZE, OS_PTHREAD, THREADS, THREADS_LENGTH, THREADS_DATA, THREADS_8,
 	NR_WANTED,
 	/* sizes of types */
@@ -109,6 +109,7 @@ static const struct wanted_field wanted_fields[] = {
 	{ "JavaFrameAnchor", "_last_Java_sp", ANCHOR_SP },
 	{ "JavaFrameAnchor", "_last_Java_pc", ANCHOR_PC },
 	{ "JavaFrameAnchor", "_last_Java_fp", ANCHOR_FP },
+	{ "JavaThread", "_saved_exception_pc", EXCEPTION_PC },
 	{ "Thread", "_osthread", THREAD_OS },
 	{ "JavaThread", "_osthread", THREAD_OS },
 	{ "JavaThread", "_anchor", THREAD_ANCHOR },
@@ -495,6 +496,7 @@ static int find_root(const struct found *found, const struct runtime_memory *mem
 static int take_anchors(const struct found *found, const struct runtime_memory *memory, struct sonde_java *java)
 {
 	java->wrapper_anchor = JAVA_NONE;
+	java->thread_exception_pc = offset_of(found, EXCEPTION_PC);
 	java->anchor_sp = offset_of(found, ANCHOR_SP);
 	java->anchor_pc = offset_of(found, ANCHOR_PC);
 	java->anchor_fp = offset_of(found, ANCHOR_FP);
