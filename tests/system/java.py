@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, scratch, skip, sonde, test
 from spins import Spin, stack_of, told_by
@@ -291,7 +292,52 @@ def check_vm_threads(java):
 	return "%r" % kinds
 
 
-CHECKS = {"vm_threads": check_vm_threads, "reloaded": check_reloaded, "reused": check_reused, "printed": check_printed}
+DOORS = {room: {(room + 1) % 8, (3 * room + 1) % 8} for room in range(8)} # of JavaMaze
+INLINED = [["-XX:+UseG1GC"], ["-XX:+UseParallelGC"], ["-XX:+UseG1GC", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"]]
+
+
+def check_inlined(java):
+	"""No room is shown as called from one that has no door to it. The loop of `stay` has most of the time; it polls, in its own name, where loops are strip-mined: with G1, from 10 on."""
+	need_bpf()
+	folder, javac, shown = fresh_folder("java_maze"), shutil.which("javac"), []
+	if not javac:
+		skip("no javac")
+	done = run([javac, "-nowarn", "-Xlint:-options", "--release", "8", "-d", folder, os.path.join(SOURCES, "JavaMaze.java")])
+	check(done.code == 0, lambda: done.err)
+	for options in INLINED:
+		nr, nr_stay, nr_marked, wrong = 0, 0, 0, {}
+		with subprocess.Popen([java, *options, "-cp", folder, "JavaMaze"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+			try:
+				time.sleep(4)
+				for _ in range(5):
+					report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 499, "-p", process.pid, 4, want=0).out)
+					for sample in report["samples"]:
+						frames = stack_of(report, sample)
+						java_names, count = [frame[1] for frame in frames if frame[0] == "java"], sample["values"][0]
+						rooms = [int(name[-1]) for name in java_names if re.match(r"JavaMaze\.room\d$", name)]
+						if "JavaMaze.begin" not in java_names or not rooms:
+							continue
+						nr, nr_stay, nr_marked = nr + count, nr_stay + count * (java_names[-1] == "JavaMaze.stay"), nr_marked + count * any(frame[0] == "mark" for frame in frames)
+						for pair in zip(rooms, rooms[1:]):
+							if pair[1] not in DOORS[pair[0]]:
+								wrong[pair] = wrong.get(pair, 0) + count
+					if nr >= 1000:
+						break
+			finally:
+				process.kill()
+		shown.append("%d, %d in stay, %d marked" % (nr, nr_stay, nr_marked))
+		check(nr >= 500 and not wrong, lambda: "%s: of %d samples are wrong: %r" % (options, nr, wrong))
+		check(nr_marked <= 0.02 * nr, lambda: "%s: of %d samples %d are marked" % (options, nr, nr_marked))
+		check("-XX:+UseG1GC" not in options or major(java) < 10 or nr_stay >= 0.4 * nr, lambda: "%s: of %d samples %d are in stay" % (options, nr, nr_stay))
+	return "; ".join(shown)
+
+
+def major(java):
+	"""Of 8, 0."""
+	return int((re.search(r"java\.base@(\d+)", run([java, "--list-modules"]).out) or [0, 0])[1])
+
+
+CHECKS = {"inlined": check_inlined, "vm_threads": check_vm_threads, "reloaded": check_reloaded, "reused": check_reused, "printed": check_printed}
 
 
 def register(java, mode):
@@ -305,6 +351,6 @@ def register(java, mode):
 
 if __name__ == "__main__":
 	for each in os.environ.get("SONDE_JAVAS", "/usr/bin/java").split(":"):
-		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted adapters reloaded reused vm_threads printed z shenandoah epsilon virtual").split():
+		for one in os.environ.get("SONDE_JAVA_MODES", "default interpreted adapters inlined reloaded reused vm_threads printed z shenandoah epsilon virtual").split():
 			register(each, one)
 	run_tests()

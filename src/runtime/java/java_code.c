@@ -240,9 +240,9 @@ static bool reading_arrive(struct reading *r, uint32_t off, uint16_t number, boo
 		r->touched[r->nr_touched++] = off;
 		return true;
 	}
-	if (r->at[off] == number || r->at[off] == STATE_UNKNOWN)
-		return false;
 	both = r->states[r->at[off]];
+	if (r->at[off] == STATE_UNKNOWN)
+		return false;
 	if (!is_same(both.regs[X86_CODE_SP], r->states[number].regs[X86_CODE_SP]))
 		return reading_differ(r, off, number, is_soft);
 	r->is_soft[off] &= is_soft;
@@ -430,35 +430,41 @@ static bool reading_enter_stub(struct reading *r, uint32_t entry)
 	return false;
 }
 
-/* Behind code that is no handler: C1 writes a jump over the begin of an instruction that it has yet to complete (PatchingStub), so the next
- * one begins a few bytes later. */
-static uint32_t reading_skip(const struct reading *r, uint32_t off, uint32_t nr_tried)
+/* Behind code that is not a handler's begin. */
+static uint32_t reading_skip(const struct reading *r, uint32_t off, bool may_be_replaced)
 {
 	struct x86_code code;
 
-	if (nr_tried < MAX_REPLACED || !x86_code_read(r->blob->code + off, r->blob->size - off, &code))
+	if (!is_nmethod(r))
+		return (uint32_t)((r->blob->pc + off + STUB_ALIGN) / STUB_ALIGN * STUB_ALIGN - r->blob->pc);
+	if (may_be_replaced || !x86_code_read(r->blob->code + off, r->blob->size - off, &code))
 		return off + 1;
 	return off + code.size;
 }
 
+/* Looks for what no path leads to. C1 writes a jump over the begin of an instruction that it has yet to complete (PatchingStub): then the
+ * next one begins a few bytes later. */
 static void reading_sweep(struct reading *r)
 {
-	uint32_t nr_tried = 0; /* since the last code that is known */
+	uint32_t nr_tried = is_nmethod(r) && !r->at[0]; /* since the last code that is known */
+	bool is_behind_jump = false;
 	struct x86_code code;
 
 	for (uint32_t off = 0; off < r->blob->size && r->nr_steps < r->max_steps;) {
+		bool is_code = x86_code_read(r->blob->code + off, r->blob->size - off, &code);
+		bool may_be_replaced = is_behind_jump && nr_tried < MAX_REPLACED;
+
 		while (!is_nmethod(r) && r->nr_roots)
 			(void)reading_enter_stub(r, r->roots[--r->nr_roots]);
 		if (r->at[off]) {
+			is_behind_jump = is_code && code.op == 0xe9;
 			off += r->sizes[off];
 			nr_tried = 0;
-		} else if (x86_code_read(r->blob->code + off, r->blob->size - off, &code) && is_filler(&code)) {
+		} else if (is_code && is_filler(&code)) {
 			off += code.size;
-		} else if (is_nmethod(r)) {
-			if (!reading_enter_handler(r, off, nr_tried > MAX_REPLACED))
-				off = reading_skip(r, off, nr_tried++);
-		} else if (!reading_enter_stub(r, off)) {
-			off = (off + STUB_ALIGN) / STUB_ALIGN * STUB_ALIGN;
+		} else if (!(is_nmethod(r) ? reading_enter_handler(r, off, nr_tried && !may_be_replaced) : reading_enter_stub(r, off))) {
+			off = reading_skip(r, off, may_be_replaced);
+			nr_tried++;
 		}
 	}
 }
