@@ -91,6 +91,8 @@ enum sonde_java_cfa {
 	SONDE_JAVA_CFA_SLOT,     /* the word at sp + 8 * at, + 8 * words */
 };
 
+#define SONDE_JAVA_AT_STUB 1 /* `at`, with CFA_SP: the code leads a call to its target, and is no part of the method */
+
 /* Holds from this instruction up to the next row. */
 struct sonde_java_row {
 	__u16 off;    /* in its part */

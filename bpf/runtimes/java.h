@@ -222,6 +222,13 @@ static __always_inline int java_has_row(const struct java_blob *blob)
 	return (blob->row >> 16 & 0xff) > SONDE_JAVA_CFA_UNKNOWN;
 }
 
+static __always_inline int java_is_stub_row(__u64 word)
+{
+	const struct sonde_java_row *row = (const struct sonde_java_row *)&word;
+
+	return row->cfa == SONDE_JAVA_CFA_SP && row->at == SONDE_JAVA_AT_STUB;
+}
+
 #define JAVA_MAX_POLL_BYTES 16 /* a poll is skipped: SafepointBlob returns behind it */
 
 /* To the caller by the row at pc. `interrupted`: the caller's pc, where that is not on the stack yet; or 0. */
@@ -254,7 +261,7 @@ static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, c
 		return runtime_owner_torn(w, r);
 	if (walk_peek(w, cfa - 8, &pc) || (row->bp && walk_peek(w, cfa - 8 * (__s64)row->bp, &bp)))
 		return runtime_owner_fault(w, r, cfa);
-	if (interrupted && pc - interrupted > JAVA_MAX_POLL_BYTES) {
+	if (interrupted && (cfa == w->sp || pc - interrupted > JAVA_MAX_POLL_BYTES)) {
 		if (cfa != w->sp && java_heap_of(j, pc) < SONDE_JAVA_MAX_HEAPS) /* made to return elsewhere, or what a register held */
 			return runtime_owner_torn(w, r);
 		pc = interrupted;
@@ -309,12 +316,13 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 		return runtime_owner_torn(w, r);
 	if (!blob->row) {
 		if (is_bare)
-			leaf = JAVA_LEAF_UNKNOWN;
+			leaf = JAVA_LEAF_NONE;
 		else if (w->exact == WALK_EXACT)
 			leaf = java_method_leaf(w, blob);
 		claim = java_leaf_claim(w, blob, leaf);
 	}
-	if (java_push(w, r, blob->start, SONDE_JAVA_COMPILED, (pc - blob->code_start + !!w->exact) | claim, blob->id))
+	if (java_is_stub_row(blob->row) ? java_push(w, r, blob->start, SONDE_JAVA_STUB, pc - blob->start, blob->name_hash)
+					: java_push(w, r, blob->start, SONDE_JAVA_COMPILED, (pc - blob->code_start + !!w->exact) | claim, blob->id))
 		return WALK_ENDED;
 	if (blob->row)
 		return JAVA_BY_ROW;

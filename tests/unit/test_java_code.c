@@ -349,6 +349,20 @@ static bool is_caller(uint64_t pc, uint64_t sp, uint64_t ret_pc, uint64_t cfa)
 	return sp == cfa && !read_child(&there, sizeof(there), cfa - 8) && there == pc; /* made to return elsewhere meanwhile: deoptimized */
 }
 
+static uint64_t code_of(uint64_t pc)
+{
+	struct java_blob blob;
+
+	if (java_is_interpreter(&process.java, pc))
+		return 1;
+	return in_cache(pc) && !java_find_blob(&w, &r, &process.java, pc, &blob) ? blob.start : 0;
+}
+
+static bool is_same_code(uint64_t a, uint64_t b)
+{
+	return code_of(a) == code_of(b);
+}
+
 #define MAX_POLL_BYTES 10
 
 /* Code that a signal has interrupted at its poll goes on behind the poll. */
@@ -363,8 +377,8 @@ static void claims_judge(uint64_t pc, uint64_t sp, const char *what)
 	for (uint32_t i = 0; i < nr_claims; i++) {
 		struct claim *claim = &claims[i];
 
-		if (is_caller(claim->pc, claim->sp, pc, sp) || is_poll(claim, pc, sp))
-			continue;
+		if (is_caller(claim->pc, claim->sp, pc, sp) || is_poll(claim, pc, sp) || (claim->sp == sp && is_same_code(claim->pc, pc)))
+			continue; /* the last: to the handler of an exception */
 		count(claim->place, EXACT, -1);
 		count(claim->place, WRONG, 1);
 		snprintf(claim->place->why, sizeof(claim->place->why), "caller %llx, but %s %llx", (unsigned long long)claim->pc, what,
@@ -544,20 +558,6 @@ static struct place *look(void)
 	if (is_new && nr_shown++ < (is_verbose ? 40 : verdict == WRONG ? 4 : 1))
 		show_walk(place);
 	return place;
-}
-
-static uint64_t code_of(uint64_t pc)
-{
-	struct java_blob blob;
-
-	if (java_is_interpreter(&process.java, pc))
-		return 1;
-	return in_cache(pc) && !java_find_blob(&w, &r, &process.java, pc, &blob) ? blob.start : 0;
-}
-
-static bool is_same_code(uint64_t a, uint64_t b)
-{
-	return code_of(a) == code_of(b);
 }
 
 /* Has a jump led to a blob that takes rdx for its return address, as an nmethod's handler of exceptions does? */

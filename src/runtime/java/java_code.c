@@ -97,6 +97,17 @@ static struct code_state state_at_begin(void)
 	return state;
 }
 
+/* Behind push rbp; mov rbp, rsp, and any sub. */
+static struct code_state state_linked(void)
+{
+	struct code_state state = { .is_managed = true };
+
+	state.regs[X86_CODE_SP] = (struct code_value){ CODE_ALIGNED, 0 };
+	state.regs[X86_CODE_BP] = (struct code_value){ CODE_CFA, -16 };
+	state.slots[0] = (struct code_slot){ { CODE_CFA, -16 }, { CODE_BP, 0 } };
+	return state;
+}
+
 /* Is the return address at sp, with the caller's rbp? */
 static bool state_is_at_begin(const struct code_state *state)
 {
@@ -350,8 +361,8 @@ static void reading_run(struct reading *r, uint32_t off)
 			state.regs[code.op & 7] = (struct code_value){ 0 };
 			state.regs[X86_CODE_SP].off = 0;
 			if (r->blob->is_adapter) {
+				memset(&state, 0, sizeof(state));
 				r->piece.leaves = true;
-				return;
 			}
 		} else if (!code_state_step(&state, &code, next, r->blob->pc, &is_changed)) {
 			memset(&state, 0, sizeof(state));
@@ -391,13 +402,15 @@ static bool is_filler(const struct x86_code *code)
 	return code->op == 0x90 || code->op == 0x11f || code->op == 0xcc || code->op == 0xf4 || code->op == 0x10b;
 }
 
+#define STATIC_STUB_MOV 10
+
 /* mov rbx, x; jmp: where an nmethod calls a method that is interpreted (CompiledDirectCall::emit_to_interp_stub). */
 static bool is_static_stub(const struct reading *r, uint32_t off)
 {
 	struct x86_code mov, jmp;
 
-	return x86_code_read(r->blob->code + off, r->blob->size - off, &mov) && mov.op == 0xb8 + X86_CODE_BX && mov.size == 10 &&
-	       !(mov.rex & 1) && x86_code_read(r->blob->code + off + mov.size, r->blob->size - off - mov.size, &jmp) && jmp.op == 0xe9;
+	return x86_code_read(r->blob->code + off, r->blob->size - off, &mov) && mov.op == 0xb8 + X86_CODE_BX &&
+	       mov.size == STATIC_STUB_MOV && !(mov.rex & 1) && x86_code_read(r->blob->code + off + mov.size, r->blob->size - off - mov.size, &jmp) && jmp.op == 0xe9;
 }
 
 /* Code of an nmethod that no path leads to: with a complete frame, or before there is one. `is_doubtful`: it need not begin there; then it
@@ -428,6 +441,20 @@ static bool reading_enter_stub(struct reading *r, uint32_t entry)
 		return true;
 	reading_undo(r);
 	return false;
+}
+
+/* A blob that is a single stub. C1's stubs jump to one of them with their own frame in place, which rbp links
+ * (Runtime1::generate_handle_exception). */
+static void reading_enter_start(struct reading *r)
+{
+	const struct code_state states[] = { state_at_begin(), state_linked() };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(states); i++) {
+		reading_enter(r, 0, state_number(r, &states[i]));
+		if (!r->piece.contradicts && (!r->piece.loses_sp || i))
+			return;
+		reading_undo(r);
+	}
 }
 
 /* Behind code that is not a handler's begin. */
@@ -524,6 +551,12 @@ static int code_append(struct java_code *code, uint32_t off, struct sonde_java_r
 	return 0;
 }
 
+/* Is the instruction one of those, which are no part of the method? */
+static bool is_in_static_stub(const struct reading *r, uint32_t off)
+{
+	return is_static_stub(r, off) || (off >= STATIC_STUB_MOV && r->at[off - STATIC_STUB_MOV] && is_static_stub(r, off - STATIC_STUB_MOV));
+}
+
 static int code_take_rows(struct java_code *code, const struct reading *r)
 {
 	uint32_t end = 0; /* of the last instruction */
@@ -531,7 +564,11 @@ static int code_take_rows(struct java_code *code, const struct reading *r)
 
 	for (uint32_t off = 0; !err && off < code->size; off++) {
 		if (r->at[off]) {
-			err = code_append(code, off, row_of(&r->states[r->at[off]]));
+			struct sonde_java_row row = row_of(&r->states[r->at[off]]);
+
+			if (is_nmethod(r) && row.cfa == SONDE_JAVA_CFA_SP && row.words == 1 && is_in_static_stub(r, off))
+				row.at = SONDE_JAVA_AT_STUB;
+			err = code_append(code, off, row);
 			end = off + r->sizes[off];
 		} else if (off >= end) {
 			err = code_append(code, off, (struct sonde_java_row){ .cfa = SONDE_JAVA_CFA_UNKNOWN });
@@ -586,7 +623,9 @@ int java_code_read(const struct java_code_blob *blob, struct java_code **ret_cod
 		begin = state_at_begin();
 		if (blob->is_interrupting)
 			begin.regs[X86_CODE_SP].off = 0;
-		if (is_nmethod(&r) || blob->is_interrupting) {
+		if (blob->has_one_entry && !blob->is_interrupting) {
+			reading_enter_start(&r);
+		} else if (is_nmethod(&r) || blob->is_interrupting) {
 			reading_enter(&r, 0, state_number(&r, &begin));
 			if (r.piece.contradicts || r.piece.loses_sp)
 				reading_undo(&r);
