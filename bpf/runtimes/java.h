@@ -300,15 +300,17 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 {
 	enum java_leaf leaf = JAVA_LEAF_WHOLE;
 	__u64 pc = w->pc, claim = 0;
+	int is_bare;
 
-	if (!blob->frame_bytes && blob->kind == JAVA_BLOB_NATIVE && w->exact == WALK_EXACT) /* jumps to the method of a method handle */
-		return java_push(w, r, blob->start, SONDE_JAVA_COMPILED, pc - blob->code_start + 1, blob->id) ? WALK_ENDED : java_bare(w, r, j, 0, 0);
-	if (blob->frame_bytes < 16 || blob->frame_bytes / 8 > SONDE_JAVA_CLAIM_WORDS)
+	is_bare = !blob->frame_bytes && blob->kind == JAVA_BLOB_NATIVE; /* jumps to the method of a method handle */
+	if ((blob->frame_bytes < 16 && !is_bare) || blob->frame_bytes / 8 > SONDE_JAVA_CLAIM_WORDS)
 		return runtime_owner_torn(w, r);
 	if (w->exact == WALK_RETURN && blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
 		return runtime_owner_torn(w, r);
 	if (!blob->row) {
-		if (w->exact == WALK_EXACT)
+		if (is_bare)
+			leaf = JAVA_LEAF_UNKNOWN;
+		else if (w->exact == WALK_EXACT)
 			leaf = java_method_leaf(w, blob);
 		claim = java_leaf_claim(w, blob, leaf);
 	}
@@ -430,7 +432,7 @@ static __always_inline int java_is_parked(struct walk *w, const struct java_blob
 
 static __always_inline int java_has_claim(__u8 kind)
 {
-	return kind == JAVA_BLOB_STUBS || kind == JAVA_BLOB_SAFEPOINT || kind == JAVA_BLOB_OTHER;
+	return kind == JAVA_BLOB_STUBS || kind == JAVA_BLOB_SAFEPOINT || kind == JAVA_BLOB_ADAPTER || kind == JAVA_BLOB_OTHER;
 }
 
 #define JAVA_PUSH_BX 0x53

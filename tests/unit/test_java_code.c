@@ -818,7 +818,7 @@ static void end_program(void)
 /* --- tests ---------------------------------------------------------------------------------------------------------------------------- */
 
 static const char *given_root = "", *given_java = "/usr/bin/java", *given_scenarios;
-static double given_seconds = 4;
+static double given_seconds = 3;
 static char *no_options[] = { NULL };
 static char *const *given_options = no_options;
 

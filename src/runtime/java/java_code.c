@@ -349,6 +349,10 @@ static void reading_run(struct reading *r, uint32_t off)
 		} else if (is_pop(&code) && !is_nmethod(r) && state_is_at_begin(&state)) { /* of the return address */
 			state.regs[code.op & 7] = (struct code_value){ 0 };
 			state.regs[X86_CODE_SP].off = 0;
+			if (r->blob->is_adapter) {
+				r->piece.leaves = true;
+				return;
+			}
 		} else if (!code_state_step(&state, &code, next, r->blob->pc, &is_changed)) {
 			memset(&state, 0, sizeof(state));
 			is_changed = true;
@@ -387,13 +391,23 @@ static bool is_filler(const struct x86_code *code)
 	return code->op == 0x90 || code->op == 0x11f || code->op == 0xcc || code->op == 0xf4 || code->op == 0x10b;
 }
 
+/* mov rbx, x; jmp: where an nmethod calls a method that is interpreted (CompiledDirectCall::emit_to_interp_stub). */
+static bool is_static_stub(const struct reading *r, uint32_t off)
+{
+	struct x86_code mov, jmp;
+
+	return x86_code_read(r->blob->code + off, r->blob->size - off, &mov) && mov.op == 0xb8 + X86_CODE_BX && mov.size == 10 &&
+	       !(mov.rex & 1) && x86_code_read(r->blob->code + off + mov.size, r->blob->size - off - mov.size, &jmp) && jmp.op == 0xe9;
+}
+
 /* Code of an nmethod that no path leads to: with a complete frame, or before there is one. `is_doubtful`: it need not begin there; then it
  * counts only if where it leads to proves its frame. False: it is neither. */
 static bool reading_enter_handler(struct reading *r, uint32_t entry, bool is_doubtful)
 {
 	const struct code_state states[] = { state_inside(r), state_at_begin() };
+	bool is_called = is_static_stub(r, entry);
 
-	for (uint32_t i = 0; i < ARRAY_SIZE(states); i++) {
+	for (uint32_t i = is_called; i < ARRAY_SIZE(states); i++) {
 		reading_enter(r, entry, state_number(r, &states[i]));
 		if (!r->piece.contradicts && !r->piece.loses_sp && (r->piece.leaves || !is_doubtful))
 			return true;

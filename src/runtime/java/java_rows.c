@@ -15,7 +15,7 @@ struct place {
 	struct java_blob_header header;
 	struct sonde_code_range code;
 	uint32_t off;
-	bool is_nmethod, is_safepoint;
+	bool is_nmethod, is_safepoint, is_adapter;
 };
 
 /* 0; -ESTALE: another blob is there. */
@@ -35,6 +35,7 @@ static int place_read(const struct java_process *process, const struct runtime_m
 	if (err)
 		return err;
 	ret_place->is_safepoint = !memcmp(text, "SafepointBlob", sizeof(text));
+	ret_place->is_adapter = !memcmp(text, "I2C/C2I adapters", sizeof(text));
 	ret_place->code = java_blob_code(&ret_place->header);
 	if (ret_place->code.start_pc < frame->code || ret_place->code.end_pc < ret_place->code.start_pc)
 		return -EBADMSG;
@@ -66,6 +67,7 @@ static int read_code(const struct runtime_memory *memory, const struct place *pl
 		.pc = place->code.start_pc,
 		.frame_bytes =
 		    place->is_nmethod ? (uint32_t)java_blob_field(&place->header, place->header.process->java.blob_frame_size, 4) * 8 : 0,
+		.is_adapter = place->is_adapter,
 		.is_interrupting = place->is_safepoint && bytes[0] == PUSH_BX,
 	    },
 	    ret_code);
