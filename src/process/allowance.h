@@ -7,16 +7,17 @@
 #include "base/clock.h"
 #include "proxy/proxy.h"
 
-#define ALLOWANCE_MAX_NS ((int64_t)(20 * NS_PER_MS)) /* of what was not taken */
+#define ALLOWANCE_FEW_NS (20 * NS_PER_MS)
 
 struct allowance {
 	int64_t left_ns;   /* less than 0: more was taken */
+	int64_t max_ns;    /* of what was not taken */
 	uint64_t given_ns; /* when it was last updated */
 };
 
-static inline struct allowance allowance_new(void)
+static inline struct allowance allowance_new(uint64_t max_ns)
 {
-	return (struct allowance){ ALLOWANCE_MAX_NS, clock_ns() };
+	return (struct allowance){ (int64_t)max_ns, (int64_t)max_ns, clock_ns() };
 }
 
 /* May something be done now? It is given one part of `share`. */
@@ -26,8 +27,8 @@ static inline bool allowance_is_given(struct allowance *allowance, uint64_t shar
 
 	allowance->left_ns += (int64_t)((now_ns - allowance->given_ns) / share);
 	allowance->given_ns = now_ns;
-	if (allowance->left_ns > ALLOWANCE_MAX_NS)
-		allowance->left_ns = ALLOWANCE_MAX_NS;
+	if (allowance->left_ns > allowance->max_ns)
+		allowance->left_ns = allowance->max_ns;
 	return allowance->left_ns > (int64_t)NS_PER_MS;
 }
 

@@ -37,7 +37,7 @@ struct context_keys *context_keys_new(struct proxy *proxy)
 	if (!keys)
 		return NULL;
 	keys->proxy = proxy;
-	keys->allowance = allowance_new();
+	keys->allowance = allowance_new(ALLOWANCE_FEW_NS);
 	return keys;
 }
 

@@ -78,7 +78,7 @@ struct identities *identities_new(struct proxy *proxy, const struct environment_
 	}
 	identities->proxy = proxy;
 	identities->names = *names;
-	identities->eager = identities->looks = allowance_new();
+	identities->eager = identities->looks = allowance_new(ALLOWANCE_FEW_NS);
 	return identities;
 }
 

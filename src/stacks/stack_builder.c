@@ -284,6 +284,10 @@ static int profile_of_both(struct stack_builder *builder, const struct stack *st
 	}
 	if (runtime.stop < SONDE_RUNTIME_STOP_COUNT)
 		account->runtime_stopped[runtime.stop] += count;
+	if (runtime.nr_natives < stack->nr && stack->stop < SONDE_STOP_COUNT) { /* the walk went on where it had no proof */
+		account->stopped[stack->stop] -= count;
+		account->stopped[SONDE_STOP_NO_ROW] += count;
+	}
 	if (known) {
 		*ret_stack = *known;
 		return 0;

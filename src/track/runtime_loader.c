@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "base/u64_map.h"
+#include "process/allowance.h"
 #include "proxy/proxy.h"
 #include "track/runtime_marks.h"
 
 #define BAD_FRAMES 8   /* a runtime whose first frames are all bad is given up after so many */
 #define MAX_RETRIES 200
+#define PROOFS_NS (500 * NS_PER_MS) /* time to read a process's code in, and one part of so many of the time that passes */
+#define PROOFS_SHARE 10
 #define MAX_RECOGNISED 4096 /* processes, ended ones included; then all are forgotten */
 
 /* An interpreter in a file. */
@@ -43,6 +46,7 @@ struct placed {
 struct kept_process {
 	uint32_t tgid, generation;
 	uint32_t nr_retries;
+	struct allowance proofs;
 	uint32_t waiting; /* bits: those that are PLACING_WAITS */
 	struct placed placed[SONDE_RUNTIME_COUNT];
 };
@@ -237,6 +241,7 @@ static int enter(struct runtime_loader *loader, uint32_t tgid, struct kept_proce
 		return -ENOMEM;
 	}
 	process->tgid = tgid;
+	process->proofs = allowance_new(PROOFS_NS);
 	loader->kept[loader->nr_kept++] = process;
 	*ret_process = process;
 	return 0;
@@ -672,26 +677,33 @@ static bool is_claimed(const struct sonde_runtime_frame *frame)
 	return runtime && runtime->prove && frame->where & SONDE_RUNTIME_CLAIM;
 }
 
-/* Is it not true, or not to be proved any more? */
-static bool is_refuted(const struct runtime_loader *loader, const struct runtime_image *image, const struct placed *placed, uint32_t tgid,
+/* Is it not true, or not to be proved any more, or has reading the process's code taken too long? */
+static bool is_refuted(const struct runtime_loader *loader, const struct runtime_image *image, struct kept_process *process,
 		       const struct sonde_runtime_frame *frame)
 {
-	CLEANUP(proxy_memory_done) struct proxy_memory live = PROXY_MEMORY_OF(loader->proxy, tgid);
+	CLEANUP(proxy_memory_done) struct proxy_memory live = PROXY_MEMORY_OF(loader->proxy, process->tgid);
 	const struct runtime_memory memory = { .read = read_memory, .arg = &live };
 	struct proof proof = { .loader = loader, .kind = frame->runtime };
 	const struct runtime_rows rows = { .get = proof_get, .set = proof_set, .arg = &proof };
+	uint64_t from_ns, begin_ns = clock_ns();
 	bool is_true;
+	int err;
 
-	return runtime_of(frame->runtime)->prove(image, &placed->known, &memory, frame, &rows, &is_true) || !is_true;
+	if (!allowance_is_given(&process->proofs, PROOFS_SHARE))
+		return true;
+	from_ns = allowance_cpu_ns(loader->proxy);
+	err = runtime_of(frame->runtime)->prove(image, &process->placed[frame->runtime].known, &memory, frame, &rows, &is_true);
+	allowance_charge(&process->proofs, loader->proxy, from_ns, clock_ns() - begin_ns);
+	return err || !is_true;
 }
 
 /* 0, or a negative errno as from struct runtime's `describe`; 1: the runtime is not supported, the frame is a mark. */
-static int describe_placed(struct runtime_loader *loader, const struct placed *placed, uint32_t tgid,
-			   const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy, bool is_again,
-			   struct runtime_function *ret_function)
+static int describe_placed(struct runtime_loader *loader, struct kept_process *process, const struct sonde_runtime_frame *frame,
+			   const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function)
 {
 	const struct runtime *runtime = runtime_of(frame->runtime);
-	CLEANUP(proxy_memory_done) struct proxy_memory live = PROXY_MEMORY_OF(loader->proxy, tgid);
+	const struct placed *placed = &process->placed[frame->runtime];
+	CLEANUP(proxy_memory_done) struct proxy_memory live = PROXY_MEMORY_OF(loader->proxy, process->tgid);
 	struct kept_image *kept;
 	int err = -EAGAIN;
 
@@ -701,7 +713,7 @@ static int describe_placed(struct runtime_loader *loader, const struct placed *p
 	if (kept->image.is_supported)
 		err = describe_supported(&kept->image, placed, &live, frame, copy, ret_function);
 	if (kept->image.is_supported && is_claimed(frame) && !ret_function->level)
-		ret_function->is_refuted = is_refuted(loader, &kept->image, placed, tgid, frame);
+		ret_function->is_refuted = is_refuted(loader, &kept->image, process, frame);
 	if (!is_again || !err)
 		judge(loader, kept, object_table_at(process_table_objects(loader->processes), placed->object)->path, err);
 	if (kept->image.is_supported)
@@ -714,12 +726,12 @@ enum runtime_answer runtime_loader_describe(struct runtime_loader *loader, uint3
 					    const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy, bool is_again,
 					    struct runtime_function *ret_function)
 {
-	const struct kept_process *process = runtime_of(frame->runtime) ? process_of(loader, tgid) : NULL;
+	struct kept_process *process = runtime_of(frame->runtime) ? process_of(loader, tgid) : NULL;
 	uint32_t level = ret_function->level;
 	int err;
 
 	*ret_function = (struct runtime_function){ .level = level, .is_refuted = is_claimed(frame) };
-	err = process ? describe_placed(loader, &process->placed[frame->runtime], tgid, frame, copy, is_again, ret_function) : -ESRCH;
+	err = process ? describe_placed(loader, process, frame, copy, is_again, ret_function) : -ESRCH;
 	if (err >= 0) {
 		loader->account->nr_frames_unnamed -= is_again;
 		return err || ret_function->is_mark ? RUNTIME_MARK : RUNTIME_NAMED;

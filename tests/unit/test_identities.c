@@ -457,7 +457,7 @@ static void test_published_for_another_mapping(void **state)
 /* A reading that took far more than was left is paid back. */
 static void test_allowance(void **state)
 {
-	struct allowance allowance = allowance_new();
+	struct allowance allowance = allowance_new(ALLOWANCE_FEW_NS);
 
 	assert_true(allowance_is_given(&allowance, 1));
 	allowance_charge(&allowance, NULL, UINT64_MAX, 1000 * NS_PER_S);

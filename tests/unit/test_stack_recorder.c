@@ -104,6 +104,7 @@ static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generatio
 	if (frame->code == reused)
 		ret_function->name[0] = 'z';
 	ret_function->is_lasting = frame->code != 'r';
+	ret_function->is_refuted = frame->code == 'x';
 	ret_function->has_caller = frame->code == 'i' && level < nr_inlined;
 	return is_hidden ? RUNTIME_NOT_YET : RUNTIME_NAMED;
 }
@@ -553,6 +554,31 @@ static void test_names_by_copies(void **state)
 	hidden = 0;
 }
 
+/* What was assumed of the frame in the middle was not true: neither native frames nor those of other runtimes behind it are shown. */
+static void test_refuted(void **state)
+{
+	const uint64_t native[] = { 0x1000, 0x2000 | SONDE_FRAME_RETURN, 0x3000 | SONDE_FRAME_RETURN, 0x4000 | SONDE_FRAME_RETURN };
+	const struct sonde_runtime_frame placed[] = {
+		{ .code = 'a', .runtime = SONDE_RUNTIME_JAVA, .flags = SONDE_RUNTIME_PLACED, .native = 0 },
+		{ .code = 'x', .runtime = SONDE_RUNTIME_JAVA, .flags = SONDE_RUNTIME_PLACED, .native = 2 },
+		{ .code = 'b', .runtime = SONDE_RUNTIME_JAVA, .flags = SONDE_RUNTIME_PLACED, .native = 3 },
+		FRAME('c'),
+		ENTRY(3),
+	};
+
+	for (int window = 0; window < 3; window++) { /* names are remembered, and so is this */
+		send_stack(TGID, 7, SONDE_STOP_COMPLETE, 4, native);
+		send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 5, placed);
+		if (window < 2)
+			end_window();
+	}
+	finish();
+	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "a [unknown] x [java: stack makes no sense]");
+	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 0);
+	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_NO_ROW], 1);
+	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_TORN], 1);
+}
+
 /* A run without a place is still shown, with a mark. */
 static void test_runs_without_place(void **state)
 {
@@ -830,7 +856,7 @@ int main(void)
 		test(test_functions_inlined_deeply),
 		test(test_names_come_in_a_later_window),
 		test(test_names_outlive_windows),
-		test(test_names_without_proof_are_asked_for_again), test(test_names_by_copies),
+		test(test_names_without_proof_are_asked_for_again), test(test_names_by_copies), test(test_refuted),
 		test(test_runs_without_place),
 		test(test_lost_runtime_stacks_are_counted),
 		test(test_hash_of_two_processes),

@@ -15,7 +15,7 @@
 #include "abi/java.h"
 #include "base/cleanup.h"
 
-#define JAVA_CODE_MAX_BYTES (1u << 20)
+#define JAVA_CODE_MAX_BYTES (512u << 10) /* a tenth of a second */
 
 struct java_code_blob {
 	const uint8_t *code;
