@@ -197,7 +197,7 @@ static __always_inline int java_interpreted(struct walk *w, struct runtime_walk 
 /* What the walk assumes of an nmethod that has no rows yet, see SONDE_JAVA_CLAIM_WORDS. `words` 0: its code proves the caller. */
 static __always_inline __u64 java_claim(const struct walk *w, __u64 words, int is_bp_kept)
 {
-	return SONDE_RUNTIME_CLAIM | (w->exact == WALK_EXACT ? SONDE_JAVA_CLAIM_EXACT : 0) | (is_bp_kept ? SONDE_JAVA_CLAIM_BP_KEPT : 0) |
+	return SONDE_RUNTIME_CLAIM | (w->exact != WALK_RETURN ? SONDE_JAVA_CLAIM_EXACT : 0) | (is_bp_kept ? SONDE_JAVA_CLAIM_BP_KEPT : 0) |
 	       words << SONDE_JAVA_CLAIM_SHIFT;
 }
 
@@ -303,17 +303,19 @@ static __always_inline int java_deoptimized(struct walk *w, struct runtime_walk 
 	return *pc - blob->code_start < blob->code_end - blob->code_start ? 0 : -1;
 }
 
-static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, const struct java_blob *blob)
+static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, struct java_blob *blob)
 {
 	enum java_leaf leaf = JAVA_LEAF_WHOLE;
 	__u64 pc = w->pc, claim = 0;
-	int is_bare;
+	int is_bare, is_interrupted;
 
 	is_bare = !blob->frame_bytes && blob->kind == JAVA_BLOB_NATIVE; /* jumps to the method of a method handle */
 	if ((blob->frame_bytes < 16 && !is_bare) || blob->frame_bytes / 8 > SONDE_JAVA_CLAIM_WORDS)
 		return runtime_owner_torn(w, r);
-	if (w->exact == WALK_RETURN && blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
+	if (w->exact != WALK_EXACT && blob->kind == JAVA_BLOB_NMETHOD && java_deoptimized(w, r, j, blob, &pc))
 		return runtime_owner_torn(w, r);
+	if (pc != w->pc && blob->row)
+		blob->row = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start - (w->exact == WALK_RETURN));
 	if (!blob->row) {
 		if (is_bare)
 			leaf = JAVA_LEAF_NONE;
@@ -321,8 +323,10 @@ static __always_inline int java_compiled(struct walk *w, struct runtime_walk *r,
 			leaf = java_method_leaf(w, blob);
 		claim = java_leaf_claim(w, blob, leaf);
 	}
-	if (java_is_stub_row(blob->row) ? java_push(w, r, blob->start, SONDE_JAVA_STUB, pc - blob->start, blob->name_hash)
-					: java_push(w, r, blob->start, SONDE_JAVA_COMPILED, (pc - blob->code_start + !!w->exact) | claim, blob->id))
+	is_interrupted = w->exact == WALK_EXACT || (claim && w->exact); /* a poll is described like a call, if that needs no proof */
+	if (java_is_stub_row(blob->row)
+		? java_push(w, r, blob->start, SONDE_JAVA_STUB, pc - blob->start, blob->name_hash)
+		: java_push(w, r, blob->start, SONDE_JAVA_COMPILED, (pc - blob->code_start + is_interrupted) | claim, blob->id))
 		return WALK_ENDED;
 	if (blob->row)
 		return JAVA_BY_ROW;
@@ -445,15 +449,21 @@ static __always_inline int java_has_claim(__u8 kind)
 
 #define JAVA_PUSH_BX 0x53
 
-/* What the signal that has led to a SafepointBlob has interrupted; 0: code has called or jumped to it. The blob first pushes rbx to make room
- * for a return address, and takes that from the JavaThread later (SharedRuntime::generate_handler_blob). */
-static __always_inline __u64 java_interrupted(struct walk *w, const struct sonde_java *j, const struct java_blob *blob)
+/* Has a signal led to this blob, which interrupted the caller? The blob first pushes rbx to make room for a return address, and takes that from
+ * the JavaThread later (SharedRuntime::generate_handler_blob). Others are called or jumped to. */
+static __always_inline int java_is_by_signal(struct walk *w, const struct java_blob *blob)
 {
-	__u64 pc = 0;
 	__u8 first = 0;
 
-	if (blob->kind != JAVA_BLOB_SAFEPOINT || w->exact != WALK_EXACT || j->thread_exception_pc == SONDE_JAVA_NONE ||
-	    read_user(w, &first, 1, blob->code_start) || first != JAVA_PUSH_BX ||
+	return blob->kind == JAVA_BLOB_SAFEPOINT && !read_user(w, &first, 1, blob->code_start) && first == JAVA_PUSH_BX;
+}
+
+/* Then: what it interrupted; 0: the return address is there. */
+static __always_inline __u64 java_interrupted(struct walk *w, const struct sonde_java *j)
+{
+	__u64 pc = 0;
+
+	if (w->exact != WALK_EXACT || j->thread_exception_pc == SONDE_JAVA_NONE ||
 	    read_user(w, &pc, 8, w->regs[JAVA_R15] + j->thread_exception_pc))
 		return 0;
 	return pc;
@@ -532,7 +542,7 @@ static __always_inline int java_bridge(struct walk *w, struct runtime_walk *r, c
 static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
 	struct java_blob blob;
-	int at;
+	int at, is_by_signal;
 
 	if (r->state[JAVA_STATE_GAP] == java_gap_at(w, w->nr_frames - 1) && java_push(w, r, 0, SONDE_JAVA_GAP, 0, 0))
 		return WALK_ENDED;
@@ -542,5 +552,10 @@ static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, co
 	if (java_find_blob(w, r, j, w->pc, &blob))
 		return runtime_owner_torn(w, r);
 	at = java_is_nmethod(blob.kind) ? java_compiled(w, r, j, &blob) : java_stub(w, r, j, &blob);
-	return at == JAVA_BY_ROW ? java_by_row(w, r, j, blob.row, java_interrupted(w, j, &blob)) : at;
+	is_by_signal = java_is_by_signal(w, &blob);
+	if (at == JAVA_BY_ROW)
+		at = java_by_row(w, r, j, blob.row, is_by_signal ? java_interrupted(w, j) : 0);
+	if (at == WALK_GOES_ON && is_by_signal)
+		w->exact = WALK_EXACT_PC;
+	return at;
 }

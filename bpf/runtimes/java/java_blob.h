@@ -183,13 +183,15 @@ static __always_inline void java_identify(const struct runtime_walk *r, const st
 	found->id = java_u32(r->buffer, j->block_bytes + j->nmethod_id);
 }
 
-/* The row at pc. What is kept for the pc is kept with it. */
-static __always_inline __u64 java_find_row(const struct sonde_java *j, __u64 pc, const struct java_blob *blob, struct java_cached *cached)
+/* The row at pc, or at the call before a return address: what follows may be other code, as the call need not return. What is kept for the
+ * pc is kept with it. */
+static __always_inline __u64 java_find_row(const struct sonde_java *j, __u64 pc, int is_return, const struct java_blob *blob,
+					   struct java_cached *cached)
 {
 	__u64 row = cached ? cached->row : 0;
 
 	if (!row)
-		row = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start);
+		row = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start - is_return);
 	if (cached)
 		cached->row = row;
 	return row;
@@ -200,9 +202,10 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 					  struct java_blob *blob)
 {
 	struct java_cached *cached = java_cached(r, pc), found = { 0 };
-	int is_known = 0;
+	int is_known = 0, is_return = w->exact == WALK_RETURN;
+	__u64 key = pc | (__u64)is_return << 63;
 
-	if (cached && cached->pc == pc && cached->serial == j->process.serial && !java_read_header(w, r, j, cached->block)) {
+	if (cached && cached->pc == key && cached->serial == j->process.serial && !java_read_header(w, r, j, cached->block)) {
 		java_identify(r, j, cached->block, &found);
 		is_known = cached->name == found.name && cached->length == found.length &&
 			   (cached->id == found.id || !java_is_nmethod(cached->kind));
@@ -215,7 +218,7 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 		java_identify(r, j, found.block, &found);
 		if (java_kind_of(w, found.name, &found.kind))
 			return -1;
-		found.pc = pc;
+		found.pc = key;
 		found.serial = j->process.serial;
 		if (cached) {
 			*cached = found;
@@ -226,7 +229,7 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 	blob->kind = found.kind;
 	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
 	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
-	blob->row = java_find_row(j, pc, blob, cached);
+	blob->row = java_find_row(j, pc, is_return, blob, cached);
 	return pc - blob->code_start < blob->code_end - blob->code_start &&
 		       blob->code_end - found.block <= (__u64)found.length << (j->segment_shift & 31)
 		   ? 0

@@ -13,7 +13,7 @@
 #define JAVA_CACHE_ENTRIES (1u << JAVA_CACHE_SHIFT)
 
 struct java_cached {
-	__u64 pc;
+	__u64 pc;     /* bit 63: a return address */
 	__u64 block;  /* address of its header */
 	__u64 name;
 	__u64 row;    /* at the pc, as java_row_at */

@@ -42,7 +42,7 @@ static int place_read(const struct java_process *process, const struct runtime_m
 	if (ret_place->code.start_pc < frame->code || ret_place->code.end_pc < ret_place->code.start_pc)
 		return -EBADMSG;
 	if (ret_place->is_nmethod)
-		ret_place->off = where - !!(frame->where & SONDE_JAVA_CLAIM_EXACT);
+		ret_place->off = where - !!where; /* an interrupted instruction, or in the call before a return address */
 	else
 		ret_place->off = (uint32_t)(frame->code + where - ret_place->code.start_pc);
 	return 0;
