@@ -183,15 +183,20 @@ static __always_inline void java_identify(const struct runtime_walk *r, const st
 	found->id = java_u32(r->buffer, j->block_bytes + j->nmethod_id);
 }
 
-/* The row at pc, or at the call before a return address: what follows may be other code, as the call need not return. What is kept for the
- * pc is kept with it. */
-static __always_inline __u64 java_find_row(const struct sonde_java *j, __u64 pc, int is_return, const struct java_blob *blob,
+/* The row at pc, or at the call before a return address: what follows may be other code, as the call need not return. A return address behind
+ * no call was put in its place: a handler. What is kept for the pc is kept with it. */
+static __always_inline __u64 java_find_row(struct walk *w, const struct sonde_java *j, __u64 pc, int is_return, const struct java_blob *blob,
 					   struct java_cached *cached)
 {
-	__u64 row = cached ? cached->row : 0;
+	__u64 row = cached ? cached->row : 0, there;
 
-	if (!row)
-		row = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start - is_return);
+	if (!row) {
+		row = there = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start);
+		if (is_return)
+			row = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start - 1);
+		if (row != there && !walk_after_call(ref_of(w), pc))
+			row = there;
+	}
 	if (cached)
 		cached->row = row;
 	return row;
@@ -229,7 +234,7 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 	blob->kind = found.kind;
 	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
 	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
-	blob->row = java_find_row(j, pc, is_return, blob, cached);
+	blob->row = java_find_row(w, j, pc, is_return, blob, cached);
 	return pc - blob->code_start < blob->code_end - blob->code_start &&
 		       blob->code_end - found.block <= (__u64)found.length << (j->segment_shift & 31)
 		   ? 0

@@ -97,15 +97,32 @@ static struct code_state state_at_begin(void)
 	return state;
 }
 
-/* Behind push rbp; mov rbp, rsp, and any sub. */
-static struct code_state state_linked(void)
+/* Behind push rbp; mov rbp, rsp; sub rsp, x. */
+static struct code_state state_linked(const struct reading *r)
 {
 	struct code_state state = { .is_managed = true };
 
-	state.regs[X86_CODE_SP] = (struct code_value){ CODE_ALIGNED, 0 };
+	state.regs[X86_CODE_SP] = (struct code_value){ CODE_CFA, -(int32_t)r->blob->stub_bytes };
 	state.regs[X86_CODE_BP] = (struct code_value){ CODE_CFA, -16 };
 	state.slots[0] = (struct code_slot){ { CODE_CFA, -16 }, { CODE_BP, 0 } };
 	return state;
+}
+
+static bool is_same(struct code_value a, struct code_value b)
+{
+	return a.kind == b.kind && a.off == b.off;
+}
+
+#define LEAVE 0xc9
+
+/* Is rbp not known, but the caller's is next to the return address? */
+static bool state_has_frame(const struct code_state *state)
+{
+	bool has_slot = false;
+
+	for (uint32_t i = 0; i < CODE_NR_SLOTS; i++)
+		has_slot |= state->slots[i].value.kind == CODE_BP && is_same(state->slots[i].at, (struct code_value){ CODE_CFA, -16 });
+	return has_slot && state->regs[X86_CODE_BP].kind == CODE_ANY;
 }
 
 /* Is the return address at sp, with the caller's rbp? */
@@ -164,11 +181,6 @@ static uint16_t state_number(struct reading *r, const struct code_state *state)
 static bool is_on_stack(struct code_value value)
 {
 	return value.kind == CODE_CFA || value.kind == CODE_ALIGNED;
-}
-
-static bool is_same(struct code_value a, struct code_value b)
-{
-	return a.kind == b.kind && a.off == b.off;
 }
 
 /* Makes sp a base of its own, as its distance from the CFA is no longer known. Words on the stack that lead to the CFA are from now on found
@@ -364,6 +376,9 @@ static void reading_run(struct reading *r, uint32_t off)
 				memset(&state, 0, sizeof(state));
 				r->piece.leaves = true;
 			}
+		} else if (code.op == LEAVE && state_has_frame(&state)) { /* rbp was saved with all other registers, and is restored */
+			state.regs[X86_CODE_SP] = (struct code_value){ CODE_CFA, -8 };
+			state.regs[X86_CODE_BP] = (struct code_value){ CODE_BP, 0 };
 		} else if (!code_state_step(&state, &code, next, r->blob->pc, &is_changed)) {
 			memset(&state, 0, sizeof(state));
 			is_changed = true;
@@ -447,7 +462,7 @@ static bool reading_enter_stub(struct reading *r, uint32_t entry)
  * (Runtime1::generate_handle_exception). */
 static void reading_enter_start(struct reading *r)
 {
-	const struct code_state states[] = { state_at_begin(), state_linked() };
+	const struct code_state states[] = { state_at_begin(), state_linked(r) };
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(states); i++) {
 		reading_enter(r, 0, state_number(r, &states[i]));
@@ -623,7 +638,7 @@ int java_code_read(const struct java_code_blob *blob, struct java_code **ret_cod
 		begin = state_at_begin();
 		if (blob->is_interrupting)
 			begin.regs[X86_CODE_SP].off = 0;
-		if (blob->has_one_entry && !blob->is_interrupting) {
+		if (blob->stub_bytes && !blob->is_interrupting) {
 			reading_enter_start(&r);
 		} else if (is_nmethod(&r) || blob->is_interrupting) {
 			reading_enter(&r, 0, state_number(&r, &begin));

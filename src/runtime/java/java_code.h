@@ -22,7 +22,7 @@ struct java_code_blob {
 	uint32_t size;
 	uint64_t pc;
 	uint32_t frame_bytes; /* of an nmethod, with the return address and rbp; 0: not an nmethod */
-	bool has_one_entry;   /* no nmethod, and entered at its start alone */
+	uint32_t stub_bytes;  /* likewise, of a blob that is a single stub, which is entered at its start alone; 0: another */
 	bool is_adapter;      /* what follows after it has taken its return address from the stack is not read: it moves that elsewhere */
 	bool is_interrupting; /* it is entered at its start without a return address, for which it makes room: SafepointBlob */
 };
