@@ -449,8 +449,8 @@ static __always_inline int java_has_claim(__u8 kind)
 
 #define JAVA_PUSH_BX 0x53
 
-/* Has a signal led to this blob, which interrupted the caller? The blob first pushes rbx to make room for a return address, and takes that from
- * the JavaThread later (SharedRuntime::generate_handler_blob). Others are called or jumped to. */
+/* Has a signal led to this blob, which interrupted the caller? The blob first pushes rbx to make room for a return address, and takes that
+ * from the JavaThread later (SharedRuntime::generate_handler_blob). Others are called or jumped to. */
 static __always_inline int java_is_by_signal(struct walk *w, const struct java_blob *blob)
 {
 	__u8 first = 0;

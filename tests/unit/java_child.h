@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* java_child: a JVM that a test has started, and the kernel side's walk of HotSpot's frames (runtimes/java.h), compiled for the host, in its
- * threads while they are stopped. */
+/* java_child: a JVM that a test has started, and the kernel side's walk of HotSpot's frames (runtimes/java.h), compiled for the host, in
+ * its threads while they are stopped. */
 #pragma once
 #include <fcntl.h>
 #include <sched.h>
@@ -103,8 +103,8 @@ static inline int enter_root(const char *root)
 		   : 0;
 }
 
-/* `root` is the prefix of the program's path: "" or a directory to chroot to. `argv` ends with NULL; `in`: its stdin, or -1: this program's.
- * Returns what reads its stdout. */
+/* `root` is the prefix of the program's path: "" or a directory to chroot to. `argv` ends with NULL; `in`: its stdin, or -1: this
+ * program's. Returns what reads its stdout. */
 static inline int start_java(const char *root, const char *const *argv, int in)
 {
 	int out[2];

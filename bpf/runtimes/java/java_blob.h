@@ -183,10 +183,10 @@ static __always_inline void java_identify(const struct runtime_walk *r, const st
 	found->id = java_u32(r->buffer, j->block_bytes + j->nmethod_id);
 }
 
-/* The row at pc, or at the call before a return address: what follows may be other code, as the call need not return. A return address behind
- * no call was put in its place: a handler. What is kept for the pc is kept with it. */
-static __always_inline __u64 java_find_row(struct walk *w, const struct sonde_java *j, __u64 pc, int is_return, const struct java_blob *blob,
-					   struct java_cached *cached)
+/* The row at pc, or at the call before a return address: what follows may be other code, as the call need not return. A return address
+ * behind no call was put in its place: a handler. What is kept for the pc is kept with it. */
+static __always_inline __u64 java_find_row(struct walk *w, const struct sonde_java *j, __u64 pc, int is_return,
+					   const struct java_blob *blob, struct java_cached *cached)
 {
 	__u64 row = cached ? cached->row : 0, there;
 

@@ -375,8 +375,8 @@ static __always_inline enum java_adapter java_adapter_at(const struct walk *w, _
 	if (first == 0xc48148 || first == 0xc48348 || first == 0xe58b49 || (op & 0xfcff) == 0x5841 || (op & 0xffff) == 0x5859)
 		return JAVA_ADAPTER_RESTORES;
 	/* lea r13, [rsp + 8]; pop rax; cmp qword [rbx + x], 0; cmp rbx, 0; cmp r15, [r10 + x]; cmp byte [r15 + x], 0; mov r11, [r15 + x] */
-	if (op == 0x246c8d4c || op == 0xec8b4c58 || op == 0x00fb8348 || first == 0x7b8148 || first == 0x7b8348 || first == 0xba3b4d || first == 0x7f8041 ||
-	    first == 0x5f8b4d)
+	if (op == 0x246c8d4c || op == 0xec8b4c58 || op == 0x00fb8348 || first == 0x7b8148 || first == 0x7b8348 || first == 0xba3b4d ||
+	    first == 0x7f8041 || first == 0x5f8b4d)
 		return JAVA_ADAPTER_BEFORE_POP;
 	if (first == 0xe3ff41) /* jmp r11 */
 		return JAVA_ADAPTER_TO_COMPILED;

@@ -425,7 +425,8 @@ static bool is_static_stub(const struct reading *r, uint32_t off)
 	struct x86_code mov, jmp;
 
 	return x86_code_read(r->blob->code + off, r->blob->size - off, &mov) && mov.op == 0xb8 + X86_CODE_BX &&
-	       mov.size == STATIC_STUB_MOV && !(mov.rex & 1) && x86_code_read(r->blob->code + off + mov.size, r->blob->size - off - mov.size, &jmp) && jmp.op == 0xe9;
+	       mov.size == STATIC_STUB_MOV && !(mov.rex & 1) &&
+	       x86_code_read(r->blob->code + off + mov.size, r->blob->size - off - mov.size, &jmp) && jmp.op == 0xe9;
 }
 
 /* Code of an nmethod that no path leads to: with a complete frame, or before there is one. `is_doubtful`: it need not begin there; then it
@@ -569,7 +570,8 @@ static int code_append(struct java_code *code, uint32_t off, struct sonde_java_r
 /* Is the instruction one of those, which are no part of the method? */
 static bool is_in_static_stub(const struct reading *r, uint32_t off)
 {
-	return is_static_stub(r, off) || (off >= STATIC_STUB_MOV && r->at[off - STATIC_STUB_MOV] && is_static_stub(r, off - STATIC_STUB_MOV));
+	return is_static_stub(r, off) ||
+	       (off >= STATIC_STUB_MOV && r->at[off - STATIC_STUB_MOV] && is_static_stub(r, off - STATIC_STUB_MOV));
 }
 
 static int code_take_rows(struct java_code *code, const struct reading *r)

@@ -36,7 +36,8 @@ static int place_read(const struct java_process *process, const struct runtime_m
 	if (err)
 		return err;
 	ret_place->is_safepoint = !memcmp(text, "SafepointBlob", sizeof(text));
-	ret_place->stub_bytes = ret_place->is_nmethod ? 0 : (uint32_t)java_blob_field(&ret_place->header, process->java.blob_frame_size, 4) * 8;
+	ret_place->stub_bytes =
+	    ret_place->is_nmethod ? 0 : (uint32_t)java_blob_field(&ret_place->header, process->java.blob_frame_size, 4) * 8;
 	ret_place->is_adapter = !memcmp(text, "I2C/C2I adapters", sizeof(text));
 	ret_place->code = java_blob_code(&ret_place->header);
 	if (ret_place->code.start_pc < frame->code || ret_place->code.end_pc < ret_place->code.start_pc)
