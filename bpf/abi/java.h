@@ -13,6 +13,7 @@
  * `cookie`: METHOD: sonde_java_cookie of what describes the method; COMPILED: the compile id, which is never used twice; STUB: of its
  * name. */
 #pragma once
+#include "java_chunk.h"
 #include "runtime.h"
 
 enum sonde_java_code { SONDE_JAVA_METHOD = 1, SONDE_JAVA_COMPILED, SONDE_JAVA_STUB, SONDE_JAVA_PARKED, SONDE_JAVA_GAP };
@@ -53,6 +54,7 @@ struct sonde_java {
 	__u64 call_stub_return;    /* the return address of Java code that C++ called */
 	__u64 symbol_mask;         /* of a symbol's first 8 bytes: without the reference count */
 	__u64 continuation_return; /* the variable with that of a virtual thread's first frame (ContinuationEntry::_return_pc), or 0 */
+	struct sonde_java_chunk chunk; /* not walked: words is 0 */
 	struct sonde_java_entry entries[SONDE_JAVA_MAX_ENTRIES]; /* unused ones are zero */
 	__u32 entries_start, entries_end; /* all entries for methods, also those without a frame */
 	/* CodeBlob, with NONE where a version has the other form: an address or an offset */
@@ -78,7 +80,7 @@ struct sonde_java {
 	__u8 has_addresses;        /* code_start, code_end and deopt are addresses, not offsets */
 	__u8 is_complete_short;    /* blob_complete is a __s16, not a __s32 */
 };
-_Static_assert(sizeof(struct sonde_java) == 48 + 72 + 40 + 64 + 8 + 40 + 18 + 6 + 2 + 6, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_java) == 48 + 72 + 40 + 48 + 64 + 8 + 40 + 18 + 6 + 2 + 6, "layout changed: bump SONDE_ABI_VERSION");
 
 /* --- where a frame's CFA is at each instruction of a blob (src/runtime/java/java_code.h) ---------------------------------------------- */
 

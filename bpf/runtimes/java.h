@@ -5,6 +5,7 @@
  *
  * Cost: a read for each compiled frame (its blob's header), three more where the pc is not in the cache; an interpreted frame: seven. */
 #pragma once
+#include "java/java_chunk.h"
 #include "java/java_leaf.h"
 
 #define JAVA_SLOT_WRAPPER 6 /* of the call stub's frame: the JavaCallWrapper (frame_x86.hpp: entry_frame_call_wrapper_offset) */
@@ -30,7 +31,7 @@ static __always_inline int java_return(struct walk *w, struct runtime_walk *r, c
 {
 	if (sp <= w->sp && !(w->exact && sp == w->sp))
 		return runtime_owner_torn(w, r);
-	if (java_heap_of(j, pc) >= SONDE_JAVA_MAX_HEAPS && !walk_is_return(ref_of(w), pc))
+	if (java_heap_of(j, pc) >= SONDE_JAVA_MAX_HEAPS && !java_is_on_heap(w, r) && !walk_is_return(ref_of(w), pc))
 		return runtime_owner_torn(w, r);
 	walk_return_to(w, pc, sp, bp);
 	return WALK_GOES_ON;
@@ -185,6 +186,8 @@ static __always_inline int java_interpreted(struct walk *w, struct runtime_walk 
 		if (off < entry->pushed + JAVA_METHOD_IN_ENTRY)
 			sender_sp = w->regs[JAVA_R13];
 	}
+	if (java_is_on_heap(w, r))
+		sender_sp = w->bp + 8 * sender_sp;
 	if (sender_sp <= w->bp || sender_sp & 7)
 		return runtime_owner_torn(w, r);
 	if (java_push_method(w, r, j, method, bcp, w->exact == WALK_EXACT ? w->regs[JAVA_R13] : 0))
@@ -355,12 +358,11 @@ static __always_inline int java_exchanging(struct walk *w, struct runtime_walk *
  * above that one: the code that entered the continuation (ContinuationEntry). */
 static __always_inline int java_parked(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
-	if (walk_after_call(ref_of(w), w->pc))
+	int is_called = walk_after_call(ref_of(w), w->pc);
+
+	if (is_called && !java_is_thawing(w, r, j))
 		return java_linked(w, r, j, 0);
-	if (java_push(w, r, 0, SONDE_JAVA_PARKED, 0, 0))
-		return WALK_ENDED;
-	if (!j->continuation_return || read_user(w, &w->pc, 8, j->continuation_return) || !w->pc)
-		return runtime_owner_torn(w, r);
+	java_leave_stack(w, r, is_called);
 	return WALK_GOES_ON;
 }
 
@@ -539,18 +541,62 @@ static __always_inline int java_bridge(struct walk *w, struct runtime_walk *r, c
 	return WALK_GOES_ON;
 }
 
-static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+/* --- frames on the heap --------------------------------------------------------------------------------------------------------------- */
+
+/* To the frame that entered the continuation. */
+static __always_inline int java_to_entry(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	r->state[JAVA_STATE_CHUNK] = 0;
+	w->sp = r->state[JAVA_STATE_ENTRY];
+	if (!j->continuation_return || read_user(w, &w->pc, 8, j->continuation_return) || !w->pc)
+		return runtime_owner_torn(w, r);
+	return WALK_GOES_ON;
+}
+
+/* Nothing has called the stub that the last frame on the stack returns to: no frame takes its place. */
+static __always_inline void java_drop_barrier(const struct walk *w, struct runtime_walk *r)
+{
+	struct sonde_runtime_frame *last = &r->frames[(r->nr_frames - 1) & (SONDE_MAX_RUNTIME_FRAMES - 1)];
+
+	if (last->flags != SONDE_RUNTIME_PLACED || last->native != w->nr_frames - 1)
+		return;
+	last->code = 0;
+	last->cookie = 0;
+	last->where = last->native;
+	last->flags = SONDE_RUNTIME_ENTRY;
+	last->native = 0;
+}
+
+/* Behind the step from a frame, once the walk has left the stack: to the next one. 0; -1: it is not known. */
+static __always_inline int java_on_heap(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	int is_first = !r->state[JAVA_STATE_CHUNK_END];
+	__u64 chunk;
+
+	if (!is_first && !java_is_behind_chunk(w, r))
+		return java_take_caller(w, r, j);
+	chunk = is_first ? java_first_chunk(w, r, j, java_own_anchor(w, j)) : r->state[JAVA_STATE_CHUNK_NEXT];
+	if (!is_first && !chunk)
+		return java_to_entry(w, r, j);
+	if (java_enter_chunk(w, r, j, chunk))
+		return -1;
+	if (is_first)
+		java_drop_barrier(w, r);
+	return 0;
+}
+
+/* From the current frame to its caller, or to the stack's end. */
+static __always_inline int java_to_caller(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
 {
 	struct java_blob blob;
 	int at, is_by_signal;
 
-	if (r->state[JAVA_STATE_GAP] == java_gap_at(w, w->nr_frames - 1) && java_push(w, r, 0, SONDE_JAVA_GAP, 0, 0))
-		return WALK_ENDED;
 	r->state[JAVA_STATE_ANCHOR] = 0;
 	if (java_is_interpreter(j, w->pc))
 		return java_interpreted(w, r, j);
-	if (java_find_blob(w, r, j, w->pc, &blob))
+	if (java_find_blob(w, r, j, w->pc, &blob) || (java_is_on_heap(w, r) && blob.kind != JAVA_BLOB_NMETHOD))
 		return runtime_owner_torn(w, r);
+	java_note_yield(w, r, &blob);
 	at = java_is_nmethod(blob.kind) ? java_compiled(w, r, j, &blob) : java_stub(w, r, j, &blob);
 	is_by_signal = java_is_by_signal(w, &blob);
 	if (at == JAVA_BY_ROW)
@@ -558,4 +604,24 @@ static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, co
 	if (at == WALK_GOES_ON && is_by_signal)
 		w->exact = WALK_EXACT_PC;
 	return at;
+}
+
+static __always_inline int java_frame(struct walk *w, struct runtime_walk *r, const struct sonde_java *j)
+{
+	int at;
+
+	if (r->state[JAVA_STATE_GAP] == java_gap_at(w, w->nr_frames - 1) && java_push(w, r, 0, SONDE_JAVA_GAP, 0, 0))
+		return WALK_ENDED;
+	r->state[JAVA_STATE_BP] = java_is_interpreter(j, w->pc) ? w->bp : 0;
+	r->state[JAVA_STATE_STOP] = (__u64)r->record.stopped_runtime << 8 | r->record.stop;
+	at = java_to_caller(w, r, j);
+	if (!java_is_on_heap(w, r) || (at == WALK_ENDED && w->stop == SONDE_STOP_DEPTH))
+		return at;
+	if (at == WALK_GOES_ON && !java_on_heap(w, r, j))
+		return WALK_GOES_ON;
+	r->record.stop = r->state[JAVA_STATE_STOP];
+	r->record.stopped_runtime = r->state[JAVA_STATE_STOP] >> 8;
+	if (java_push(w, r, 0, SONDE_JAVA_PARKED, 0, 0))
+		return WALK_ENDED;
+	return java_to_entry(w, r, j);
 }

@@ -12,7 +12,7 @@ from harness import ROOT, SCRATCH, check, need_bpf, run, run_tests, scratch, ski
 VERSIONS = [("sid", 8), ("bullseye", 11), ("trixie", 21), ("sid", 25)]
 MODES = "default interpreted c1 c2 frame_pointers adapters one_heap reloaded reused vm_threads printed".split()
 COLLECTORS = "serial parallel g1 z shenandoah epsilon".split()
-VIRTUAL = "virtual virtual_interpreted".split()
+VIRTUAL = "virtual virtual_interpreted virtual_compiled virtual_wide virtual_serial virtual_z virtual_z_generations".split()
 # Java in that root, which sees /proc and this test's files; the mounts vanish with it.
 INSIDE = """#!/bin/sh
 exec unshare -m --propagation private -- sh -ec 'mount -t proc proc "$1/proc"; mount -t tmpfs tmp "$1/tmp"; mkdir -p "$1/$2"; mount --bind "$2" "$1/$2"; root=$1; shift 2; exec chroot "$root" "$@"' sh %s %s %s "$@"

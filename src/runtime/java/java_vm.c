@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "runtime/java/java_chunk.h"
 #include "runtime/java/java_interpreter.h"
 
 #define MAX_ENTRIES 4096
@@ -29,9 +30,11 @@ enum wanted {
 	POOL_HOLDER, POOL_LENGTH, POOL_SOURCE, KLASS_SOURCE, KLASS_NAME, SYMBOL_LENGTH, SYMBOL_BODY,
 	EXCEPTION_PC, WRAPPER_ANCHOR, ANCHOR_SP, ANCHOR_PC, ANCHOR_FP,
 	THREAD_OS, THREAD_ANCHOR, STACK_BASE, STACK_SIZE, OS_PTHREAD, THREADS, THREADS_LENGTH, THREADS_DATA, THREADS_8,
+	CLASSES, VM_SYMBOLS, THREAD_VTHREAD, KLASS_SIZE, KLASS_CONSTANTS, KLASS_FIELDS, FLAGS, NR_FLAGS, FLAG_NAME, FLAG_VALUE, NARROW_BASE,
+	NARROW_SHIFT, COLORS, BAD_MASK, COLOR_SHIFT, OLD_COLORS, OLD_BAD_MASK, THREAD_ENTRY,
 	NR_WANTED,
 	/* sizes of types */
-	BLOCK_BYTES = 0, CONST_BYTES, POOL_BYTES, PC_DESC_BYTES, NMETHOD_BYTES, NR_SIZES,
+	BLOCK_BYTES = 0, CONST_BYTES, POOL_BYTES, PC_DESC_BYTES, NMETHOD_BYTES, FLAG_BYTES, NR_SIZES,
 };
 
 struct wanted_field {
@@ -122,11 +125,31 @@ static const struct wanted_field wanted_fields[] = {
 	{ "ThreadsList", "_length", THREADS_LENGTH },
 	{ "ThreadsList", "_threads", THREADS_DATA },
 	{ "Threads", "_thread_list", THREADS_8 },
+	{ "vmClasses", "_klasses[static_cast<int>(vmClassID::Object_klass_knum)]", CLASSES }, /* the first one */
+	{ "Symbol", "_vm_symbols[0]", VM_SYMBOLS },
+	{ "Klass", "_layout_helper", KLASS_SIZE },
+	{ "InstanceKlass", "_constants", KLASS_CONSTANTS },
+	{ "InstanceKlass", "_fieldinfo_stream", KLASS_FIELDS },
+	{ "JVMFlag", "flags", FLAGS },
+	{ "JVMFlag", "numFlags", NR_FLAGS },
+	{ "JVMFlag", "_name", FLAG_NAME },
+	{ "JVMFlag", "_addr", FLAG_VALUE },
+	{ "CompressedOops", "_base", NARROW_BASE },
+	{ "CompressedOops", "_narrow_oop._base", NARROW_BASE },
+	{ "CompressedOops", "_shift", NARROW_SHIFT },
+	{ "CompressedOops", "_narrow_oop._shift", NARROW_SHIFT },
+	{ "ZGlobalsForVMStructs", "_instance_p", COLORS },
+	{ "ZGlobalsForVMStructs", "_ZPointerLoadBadMask", BAD_MASK },
+	{ "ZGlobalsForVMStructs", "_ZPointerLoadShift", COLOR_SHIFT },
+	{ "XGlobalsForVMStructs", "_instance_p", OLD_COLORS },
+	{ "XGlobalsForVMStructs", "_XAddressBadMask", OLD_BAD_MASK },
+	{ "JavaThread", "_cont_entry", THREAD_ENTRY },
+	{ "JavaThread", "_vthread", THREAD_VTHREAD },
 };
 
 static const struct wanted_field wanted_sizes[] = {
 	{ "HeapBlock", "", BLOCK_BYTES }, { "ConstMethod", "", CONST_BYTES }, { "ConstantPool", "", POOL_BYTES },
-	{ "PcDesc", "", PC_DESC_BYTES },  { "nmethod", "", NMETHOD_BYTES },
+	{ "PcDesc", "", PC_DESC_BYTES },  { "nmethod", "", NMETHOD_BYTES },	{ "JVMFlag", "", FLAG_BYTES },
 };
 
 /* A field: its offset, or the address if it is static. */
@@ -513,6 +536,40 @@ static int take_anchors(const struct found *found, const struct runtime_memory *
 	return find_root(found, memory, &java->process.root);
 }
 
+/* What is needed to walk a virtual thread's frames that are on the heap, below the anchors, which tell when the VM is about to change them.
+ * Threads come after the classes that are looked for. */
+static void take_chunks(const struct found *found, const struct runtime_memory *memory, struct sonde_java *java)
+{
+	const struct java_chunk_layout layout = {
+		.classes = { .classes = found->fields[CLASSES],
+			     .symbols = found->fields[VM_SYMBOLS],
+			     .name = java->klass_name,
+			     .size = offset_of(found, KLASS_SIZE),
+			     .constants = offset_of(found, KLASS_CONSTANTS),
+			     .fields = offset_of(found, KLASS_FIELDS),
+			     .pool_bytes = java->pool_bytes,
+			     .symbol_length = offset_of(found, SYMBOL_LENGTH),
+			     .symbol_body = offset_of(found, SYMBOL_BODY) },
+		.flags = found->fields[FLAGS],
+		.nr_flags = found->fields[NR_FLAGS],
+		.narrow_base = found->fields[NARROW_BASE],
+		.narrow_shift = found->fields[NARROW_SHIFT],
+		.colors = found->fields[COLORS],
+		.flag_name = offset_of(found, FLAG_NAME),
+		.flag_value = offset_of(found, FLAG_VALUE),
+		.flag_bytes = (uint16_t)found->sizes[FLAG_BYTES],
+		.bad_mask = offset_of(found, BAD_MASK),
+		.shift = offset_of(found, COLOR_SHIFT),
+		.old_colors = found->fields[OLD_COLORS],
+		.old_bad_mask = offset_of(found, OLD_BAD_MASK),
+		.thread_entry = offset_of(found, THREAD_ENTRY),
+		.thread_vthread = offset_of(found, THREAD_VTHREAD)
+	};
+
+	if (java->process.root.kind == SONDE_TLS_STATIC && java->continuation_return && !require(found, CLASSES, NARROW_SHIFT))
+		java_chunk_read(&layout, memory, &java->chunk);
+}
+
 int java_vm_read(const struct java_image *image, uint64_t load_bias, const struct runtime_memory *memory, struct diag *diag,
 		 struct java_process *ret_process)
 {
@@ -547,6 +604,8 @@ int java_vm_read(const struct java_image *image, uint64_t load_bias, const struc
 		err = read_interpreter(found, memory, diag, java);
 	if (!err)
 		err = take_anchors(found, memory, java);
+	if (!err)
+		take_chunks(found, memory, java);
 	if (!err)
 		*ret_process = process;
 	return err;
