@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* java_cache: which blob of the code cache a pc is in, and its row. The blob's header, which is read for each frame anyway, proves an entry:
- * the block is in use, has the same number of segments, the same name and the same compile id, and the pc is in its code. */
+/* java_cache: which blob of the code cache a pc is in, and its row. The blob's header, which is read for each frame anyway, proves an
+ * entry: the block is in use, has the same number of segments, the same name and the same compile id, and the pc is in its code. */
 #pragma once
 #include "../runtime.h"
 
