@@ -91,10 +91,14 @@ enum sonde_java_cfa {
 	SONDE_JAVA_CFA_SLOT,     /* the word at sp + 8 * at, + 8 * words */
 };
 
+/* Bit of `cfa`: the code before is a call that does not return, and the row holds only of control that comes here another way. Where this is
+ * the call's return address, the row at off - 1 holds. */
+#define SONDE_JAVA_CFA_BEHIND_CALL 0x80
+
 /* Holds from this instruction up to the next row. */
 struct sonde_java_row {
 	__u16 off;    /* in its part */
-	__u8 cfa, at; /* enum sonde_java_cfa */
+	__u8 cfa, at; /* enum sonde_java_cfa; of a register or a slot, its number */
 	__s16 words;
 	__s16 bp;     /* the caller's rbp is so many words below the CFA; 0: in rbp */
 };

@@ -219,7 +219,7 @@ static __always_inline __u64 java_leaf_claim(const struct walk *w, const struct 
 
 static __always_inline int java_has_row(const struct java_blob *blob)
 {
-	return (blob->row >> 16 & 0xff) > SONDE_JAVA_CFA_UNKNOWN;
+	return (blob->row >> 16 & (__u8)~SONDE_JAVA_CFA_BEHIND_CALL) > SONDE_JAVA_CFA_UNKNOWN;
 }
 
 #define JAVA_MAX_POLL_BYTES 16 /* a poll is skipped: SafepointBlob returns behind it */
@@ -230,7 +230,7 @@ static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, c
 	const struct sonde_java_row *row = (const struct sonde_java_row *)&word;
 	__u64 cfa, pc, bp = w->bp;
 
-	switch (row->cfa) {
+	switch (row->cfa & ~SONDE_JAVA_CFA_BEHIND_CALL) {
 	case SONDE_JAVA_CFA_SP:
 		cfa = w->sp;
 		break;
@@ -468,7 +468,7 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 			return java_exchanging(w, r, j, blob);
 		if (blob->kind == JAVA_BLOB_ADAPTER) /* it has saved all registers and calls the VM: rbp is the caller's */
 			return runtime_owner_torn(w, r);
-		if (blob->frame_bytes > 0)
+		if (blob->frame_bytes > 0 && blob->kind != JAVA_BLOB_FOREIGN) /* those may have called with sp aligned */
 			return java_sized(w, r, j, blob, JAVA_LEAF_WHOLE);
 		return blob->kind == JAVA_BLOB_STUBS ? java_parked(w, r, j) : java_calling(w, r, j, blob);
 	}

@@ -31,7 +31,7 @@ static uint32_t bytes_open(const struct java_code *code, uint32_t size)
 	const struct java_code_row *rows = java_code_rows(code, &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
-		sum += rows[i].row.cfa == SONDE_JAVA_CFA_UNKNOWN ? (i + 1 < nr ? rows[i + 1].off : size) - rows[i].off : 0;
+		sum += (rows[i].row.cfa & ~SONDE_JAVA_CFA_BEHIND_CALL) == SONDE_JAVA_CFA_UNKNOWN ? (i + 1 < nr ? rows[i + 1].off : size) - rows[i].off : 0;
 	return sum;
 }
 
@@ -42,7 +42,7 @@ static void show_rows(const struct java_code *code, uint64_t pc)
 	const struct java_code_row *rows = java_code_rows(code, &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
-		printf("  %6x %" PRIx64 " %s %u words %d bp %d\n", rows[i].off, pc + rows[i].off, kinds[rows[i].row.cfa], rows[i].row.at,
+		printf("  %6x %" PRIx64 " %s %u words %d bp %d\n", rows[i].off, pc + rows[i].off, kinds[rows[i].row.cfa & ~SONDE_JAVA_CFA_BEHIND_CALL], rows[i].row.at,
 		       rows[i].row.words, rows[i].row.bp);
 }
 

@@ -37,15 +37,21 @@ static void read_code(const uint8_t *start, const uint8_t *end, uint32_t frame_b
 	    java_code_read(&(struct java_code_blob){ start, (uint32_t)(end - start), (uint64_t)(uintptr_t)start, frame_bytes }, &code), 0);
 }
 
-static void expect(const uint8_t *at, uint8_t cfa, uint8_t reg, int words, int bp)
+static void expect_at(const uint8_t *at, bool is_return, uint8_t cfa, uint8_t reg, int words, int bp)
 {
-	struct sonde_java_row row = java_code_find(code, (uint32_t)(at - base));
+	struct sonde_java_row row = java_code_find(code, (uint32_t)(at - base), is_return);
 
 	if (row.cfa != cfa || row.at != reg || row.words != words || row.bp != bp)
 		fail_msg("at %td: cfa %u at %u words %d bp %d", at - base, row.cfa, row.at, row.words, row.bp);
 }
 
+static void expect(const uint8_t *at, uint8_t cfa, uint8_t reg, int words, int bp)
+{
+	expect_at(at, false, cfa, reg, words, bp);
+}
+
 #define SP(at, words, bp) expect(at, SONDE_JAVA_CFA_SP, 0, words, bp)
+#define RETURN(at, words, bp) expect_at(at, true, SONDE_JAVA_CFA_SP, 0, words, bp)
 
 /* --- nmethods ------------------------------------------------------------------------------------------------------------------------- */
 
@@ -140,8 +146,31 @@ static void calls_that_do_not_return(void **state)
 	read_code(noreturn, noreturn_end, FRAME);
 	SP(noreturn_in, FRAME / 8, 2);
 	SP(noreturn_out, FRAME / 8, 2);
+	RETURN(noreturn_entry, FRAME / 8, 2);
 	read_code(shared, shared_end, FRAME);
 	SP(shared_slow, 1, 0); /* from the entry, not behind the call */
+	RETURN(shared_slow, FRAME / 8, 2);
+}
+
+/* C1 and C2 put the slow path of the poll before a return behind the last call that throws: its begin is that call's return address. */
+CODE(throws, ENTER "cmp %ecx, 12(%rdx); jbe throws_stub; throws_out: add $32, %rsp; pop %rbp\n"
+	     "throws_poll: cmp 0x28(%r15), %rsp; ja throws_slow; ret\n"
+	     "throws_stub: mov %rcx, %r10; throws_call: call . + 4000\n"
+	     "throws_slow: lea throws_poll(%rip), %r10; throws_jump: mov %r10, 0x450(%r15); jmp . + 80000; hlt\n");
+LABEL(throws_poll);
+LABEL(throws_call);
+LABEL(throws_slow);
+LABEL(throws_jump);
+
+static void a_call_that_throws_before_the_poll(void **state)
+{
+	read_code(throws, throws_end, FRAME);
+	SP(throws_call, FRAME / 8, 2);
+	RETURN(throws_slow, FRAME / 8, 2);
+	SP(throws_slow, 1, 0);
+	SP(throws_jump, 1, 0);
+	RETURN(throws_jump, 1, 0);
+	RETURN(throws_poll, 1, 0); /* where SafepointBlob goes on */
 }
 
 /* C1 has replaced the first bytes of a longer instruction: zeros are left of it. */
@@ -221,6 +250,28 @@ static void several_stubs(void **state)
 	SP(stubs_pops, 4, 3);
 }
 
+/* C1's stubs that throw jump to another blob with their frame on the stack. Their middle is no stub; nor is that of one that makes no sense. */
+CODE(thrower, "push %rbp; mov %rsp, %rbp; sub $0x80, %rsp; thrower_in: mov %rax, 0x78(%rsp); mov %rcx, 0x70(%rsp); mov %rdx, 0x68(%rsp)\n"
+	      ".balign 16, 0x90; thrower_aligned: mov %r15, (%rsp); sub $0x400, %rsp; thrower_deep: call . + 70000\n"
+	      "thrower_ret: mov 8(%r15), %rax; jmp . + 80000\n"
+	      ".balign 16; thrower_senseless: push %rbp; mov %rsp, %rbp; mov %rax, (%rdi); mov %rcx, 8(%rdi); mov %rcx, 16(%rdi)\n"
+	      ".balign 16, 0x90; thrower_second: mov %rcx, 32(%rdi); ret\n");
+LABEL(thrower_in);
+LABEL(thrower_aligned);
+LABEL(thrower_deep);
+LABEL(thrower_ret);
+LABEL(thrower_second);
+
+static void stubs_that_do_not_return(void **state)
+{
+	read_code(thrower, thrower_end, 0);
+	SP(thrower_in, 18, 2);
+	SP(thrower_aligned, 18, 2);
+	SP(thrower_deep, 18 + 128, 2);
+	SP(thrower_ret, 18 + 128, 2);
+	expect(thrower_second, SONDE_JAVA_CFA_UNKNOWN, 0, 0, 0);
+}
+
 /* --- parts ---------------------------------------------------------------------------------------------------------------------------- */
 
 /* As the kernel side finds it (java_row_at in bpf/runtimes/java/java_rows.h). */
@@ -241,6 +292,7 @@ static struct sonde_java_row find_in_parts(uint32_t off)
 	for (i = 1; i < part.nr && part.rows[i].off <= off; i++)
 		assert_true(part.rows[i].off > part.rows[i - 1].off);
 	part.rows[i - 1].off = 0;
+	part.rows[i - 1].cfa &= (uint8_t)~SONDE_JAVA_CFA_BEHIND_CALL;
 	return part.rows[i - 1];
 }
 
@@ -268,7 +320,7 @@ static void all_rows_are_found_in_their_parts(void **state)
 		fill(bytes, size, stride);
 		read_code(bytes, bytes + size, 0);
 		for (uint32_t off = 0; off < size; off += 1 + off % 7) {
-			struct sonde_java_row want = java_code_find(code, off), got = find_in_parts(off);
+			struct sonde_java_row want = java_code_find(code, off, false), got = find_in_parts(off);
 
 			/* where rows are closer than parts can hold, nothing is said */
 			if (memcmp(&want, &got, sizeof(want)) != 0)
@@ -293,7 +345,7 @@ static void any_bytes(void **state)
 		}
 		read_code(bytes, bytes + sizeof(bytes), i % 3 ? FRAME : 0);
 		for (uint32_t off = 0; off < sizeof(bytes); off++) {
-			struct sonde_java_row want = java_code_find(code, off), got = find_in_parts(off);
+			struct sonde_java_row want = java_code_find(code, off, false), got = find_in_parts(off);
 
 			assert_true(!memcmp(&want, &got, sizeof(want)) || got.cfa == SONDE_JAVA_CFA_UNKNOWN);
 		}
@@ -428,10 +480,12 @@ int main(void)
 		cmocka_unit_test(sp_that_differs_by_the_way),
 		cmocka_unit_test(words_below_the_frame),
 		cmocka_unit_test(calls_that_do_not_return),
+		cmocka_unit_test(a_call_that_throws_before_the_poll),
 		cmocka_unit_test(instructions_that_are_yet_to_come),
 		cmocka_unit_test(an_aligned_stack),
 		cmocka_unit_test(what_is_not_known),
 		cmocka_unit_test(several_stubs),
+		cmocka_unit_test(stubs_that_do_not_return),
 		cmocka_unit_test(all_rows_are_found_in_their_parts),
 		cmocka_unit_test(any_bytes),
 		cmocka_unit_test(what_the_walk_assumed),

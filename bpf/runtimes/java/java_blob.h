@@ -15,6 +15,7 @@ enum java_blob_kind {
 	JAVA_BLOB_TABLE,        /* stubs that jump to a method, and never touch the stack (VtableStubs, InlineCacheBuffer) */
 	JAVA_BLOB_EXCEPTION,    /* ExceptionBlob: compiled code jumps to it, with the address that it would have returned to in rdx */
 	JAVA_BLOB_SAFEPOINT,    /* SafepointBlob: some are entered by a signal, and have no return address at first */
+	JAVA_BLOB_FOREIGN,      /* Panama's calls: they come and go, and nothing tells one from a later one there: no rows */
 	JAVA_BLOB_OTHER,        /* runtime stubs, which have a frame size, and others, which have none */
 };
 
@@ -146,6 +147,8 @@ static __always_inline int java_kind_of(struct walk *w, __u64 name, __u8 *ret_ki
 		    : text == JAVA_TEXT('I', 'n', 'l', 'i', 'n', 'e', 'C', 'a') ? JAVA_BLOB_TABLE
 		    : text == JAVA_TEXT('E', 'x', 'c', 'e', 'p', 't', 'i', 'o') ? JAVA_BLOB_EXCEPTION
 		    : text == JAVA_TEXT('S', 'a', 'f', 'e', 'p', 'o', 'i', 'n') ? JAVA_BLOB_SAFEPOINT
+		    : text == JAVA_TEXT('n', 'e', 'p', '_', 'i', 'n', 'v', 'o') ? JAVA_BLOB_FOREIGN
+		    : text == JAVA_TEXT('u', 'p', 'c', 'a', 'l', 'l', '_', 's') ? JAVA_BLOB_FOREIGN
 										: JAVA_BLOB_OTHER;
 	return 0;
 }
@@ -184,7 +187,8 @@ static __always_inline void java_identify(const struct runtime_walk *r, const st
 }
 
 /* The row at pc. What is kept for the pc is kept with it. */
-static __always_inline __u64 java_find_row(const struct sonde_java *j, __u64 pc, const struct java_blob *blob, struct java_cached *cached)
+static __always_inline __u64 java_find_row(const struct sonde_java *j, __u64 pc, int is_return, const struct java_blob *blob,
+					   struct java_cached *cached)
 {
 	__u64 row = cached ? cached->row : 0;
 
@@ -192,6 +196,8 @@ static __always_inline __u64 java_find_row(const struct sonde_java *j, __u64 pc,
 		row = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start);
 	if (cached)
 		cached->row = row;
+	if (is_return && row >> 16 & SONDE_JAVA_CFA_BEHIND_CALL)
+		row = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start - 1);
 	return row;
 }
 
@@ -226,7 +232,7 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 	blob->kind = found.kind;
 	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
 	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
-	blob->row = java_find_row(j, pc, blob, cached);
+	blob->row = blob->kind == JAVA_BLOB_FOREIGN ? 0 : java_find_row(j, pc, w->exact == WALK_RETURN, blob, cached);
 	return pc - blob->code_start < blob->code_end - blob->code_start &&
 		       blob->code_end - found.block <= (__u64)found.length << (j->segment_shift & 31)
 		   ? 0

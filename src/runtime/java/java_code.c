@@ -38,6 +38,7 @@ struct reading {
 	uint16_t *owners;  /* likewise: the piece that it was reached by */
 	uint8_t *sizes;    /* likewise, of the instruction */
 	uint8_t *is_soft;  /* likewise: control comes there only if a call before returns, which some do not */
+	uint8_t *is_inside; /* by offset: within a stub whose begin is certain, and of which no more is known: no other begins there */
 	uint32_t *todo, nr_todo;
 	uint32_t *touched, nr_touched; /* offsets of the piece that is read */
 	uint32_t *roots, nr_roots;     /* of further stubs: where calls lead */
@@ -53,6 +54,7 @@ static void reading_done(struct reading *r)
 	free(r->owners);
 	free(r->sizes);
 	free(r->is_soft);
+	free(r->is_inside);
 	free(r->todo);
 	free(r->touched);
 	free(r->roots);
@@ -69,11 +71,12 @@ static int reading_init(struct reading *r, const struct java_code_blob *blob)
 			       .owners = malloc(size * sizeof(*r->owners)),
 			       .sizes = malloc(size),
 			       .is_soft = malloc(size),
+			       .is_inside = calloc(size, 1),
 			       .todo = malloc(size * sizeof(*r->todo)),
 			       .touched = malloc(size * sizeof(*r->touched)),
 			       .roots = malloc(size * sizeof(*r->roots)),
 			       .max_steps = STEPS_PER_BYTE * (uint64_t)size };
-	if (!r->states || !r->hashes || !r->at || !r->owners || !r->sizes || !r->is_soft || !r->todo || !r->touched || !r->roots)
+	if (!r->states || !r->hashes || !r->at || !r->owners || !r->sizes || !r->is_soft || !r->is_inside || !r->todo || !r->touched || !r->roots)
 		return -ENOMEM;
 	memset(&r->states[STATE_UNKNOWN], 0, sizeof(*r->states));
 	r->hashes[STATE_UNKNOWN] = 0;
@@ -416,16 +419,31 @@ static bool reading_enter_handler(struct reading *r, uint32_t entry, bool is_dou
 	return false;
 }
 
-/* Another stub, or data. False: it is no stub. */
+/* push rbp; mov rbp, rsp */
+static bool is_linking(const struct reading *r, uint32_t off)
+{
+	static const uint8_t forms[][4] = { { 0x55, 0x48, 0x8b, 0xec }, { 0x55, 0x48, 0x89, 0xe5 } };
+
+	return r->blob->size - off >= sizeof(forms[0]) &&
+	       (!memcmp(r->blob->code + off, forms[0], sizeof(forms[0])) || !memcmp(r->blob->code + off, forms[1], sizeof(forms[1])));
+}
+
+/* Another stub, or data. False: it is no stub. One that links rbp need not leave: it may jump to another blob with its frame on the stack, as
+ * C1's do that throw (Runtime1::generate_exception_throw). */
 static bool reading_enter_stub(struct reading *r, uint32_t entry)
 {
 	const struct code_state begin = state_at_begin();
+	bool is_certain = is_linking(r, entry);
 
 	if (r->at[entry])
 		return true;
+	if (r->is_inside[entry])
+		return false;
 	reading_enter(r, entry, state_number(r, &begin));
-	if (!r->piece.contradicts && r->piece.leaves)
+	if (!r->piece.contradicts && (r->piece.leaves || is_certain))
 		return true;
+	for (uint32_t i = 0; is_certain && i < r->nr_touched; i++)
+		r->is_inside[r->touched[i]] = true;
 	reading_undo(r);
 	return false;
 }
@@ -524,18 +542,46 @@ static int code_append(struct java_code *code, uint32_t off, struct sonde_java_r
 	return 0;
 }
 
-static int code_take_rows(struct java_code *code, const struct reading *r)
+/* Is an instruction that was reached a call? Then also the row behind it, once it returns. */
+static bool is_row_behind(struct reading *r, uint32_t off, struct sonde_java_row *ret_row)
 {
+	struct code_state state = r->states[r->at[off]];
+	struct x86_code code;
+
+	if (!x86_code_read(r->blob->code + off, r->blob->size - off, &code) || !is_call(&code))
+		return false;
+	reading_call(r, &code, off + code.size, &state);
+	*ret_row = row_of(&state);
+	return true;
+}
+
+/* Of a call that does not return, and is followed by code with another frame, the row is at its last byte: no instruction begins there. */
+static int code_append_behind(struct java_code *code, uint32_t off, struct sonde_java_row *row, struct sonde_java_row behind)
+{
+	if (!memcmp(&behind, row, sizeof(behind)) || code->rows[code->nr_rows - 1].off >= off - 1)
+		return 0;
+	row->cfa |= SONDE_JAVA_CFA_BEHIND_CALL;
+	return code_append(code, off - 1, behind);
+}
+
+static int code_take_rows(struct java_code *code, struct reading *r)
+{
+	const struct sonde_java_row unknown = { .cfa = SONDE_JAVA_CFA_UNKNOWN };
 	uint32_t end = 0; /* of the last instruction */
+	bool is_behind = false; /* was that a call? */
+	struct sonde_java_row behind = unknown;
 	int err = 0;
 
 	for (uint32_t off = 0; !err && off < code->size; off++) {
-		if (r->at[off]) {
-			err = code_append(code, off, row_of(&r->states[r->at[off]]));
-			end = off + r->sizes[off];
-		} else if (off >= end) {
-			err = code_append(code, off, (struct sonde_java_row){ .cfa = SONDE_JAVA_CFA_UNKNOWN });
-		}
+		struct sonde_java_row row = r->at[off] ? row_of(&r->states[r->at[off]]) : unknown;
+
+		if (!r->at[off] && off < end)
+			continue;
+		if (is_behind && off == end)
+			err = code_append_behind(code, off, &row, behind);
+		err = err ?: code_append(code, off, row);
+		is_behind = r->at[off] && is_row_behind(r, off, &behind);
+		end = off + (r->at[off] ? r->sizes[off] : 0);
 	}
 	return err;
 }
@@ -616,9 +662,16 @@ const struct java_code_row *java_code_rows(const struct java_code *code, uint32_
 	return code->rows;
 }
 
-struct sonde_java_row java_code_find(const struct java_code *code, uint32_t off)
+struct sonde_java_row java_code_find(const struct java_code *code, uint32_t off, bool is_return)
 {
-	return off < code->size ? code->rows[code_index(code, off)].row : (struct sonde_java_row){ .cfa = SONDE_JAVA_CFA_UNKNOWN };
+	struct sonde_java_row row = { .cfa = SONDE_JAVA_CFA_UNKNOWN };
+
+	if (off < code->size)
+		row = code->rows[code_index(code, off)].row;
+	if (off && is_return && row.cfa & SONDE_JAVA_CFA_BEHIND_CALL)
+		row = code->rows[code_index(code, off - 1)].row;
+	row.cfa &= (uint8_t)~SONDE_JAVA_CFA_BEHIND_CALL;
+	return row;
 }
 
 bool java_code_part(const struct java_code *code, uint32_t part, struct sonde_java_rows *ret_rows)

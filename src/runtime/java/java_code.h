@@ -41,7 +41,7 @@ static inline void java_code_freep(struct java_code **code)
 }
 /* Sorted; the first one is at 0. Borrowed. */
 const struct java_code_row *java_code_rows(const struct java_code *code, uint32_t *ret_nr);
-/* The row that holds at an instruction. */
-struct sonde_java_row java_code_find(const struct java_code *code, uint32_t off);
+/* The row that holds at an instruction; of a return address (`is_return`) that of the call before. */
+struct sonde_java_row java_code_find(const struct java_code *code, uint32_t off, bool is_return);
 /* The rows as the kernel side reads them: part 0, 1, ...: false: there are no more. */
 bool java_code_part(const struct java_code *code, uint32_t part, struct sonde_java_rows *ret_rows);

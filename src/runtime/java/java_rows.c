@@ -15,7 +15,7 @@ struct place {
 	struct java_blob_header header;
 	struct sonde_code_range code;
 	uint32_t off;
-	bool is_nmethod, is_safepoint, is_adapter;
+	bool is_return, is_nmethod, is_safepoint, is_adapter;
 };
 
 /* 0; -ESTALE: another blob is there. */
@@ -27,6 +27,7 @@ static int place_read(const struct java_process *process, const struct runtime_m
 	uint64_t name;
 	int err;
 
+	ret_place->is_return = !(frame->where & SONDE_JAVA_CLAIM_EXACT);
 	ret_place->is_nmethod = frame->where >> SONDE_JAVA_CODE_SHIFT == SONDE_JAVA_COMPILED;
 	err = ret_place->is_nmethod ? java_blob_read_nmethod(process, memory, frame, &ret_place->header)
 				    : java_blob_read_stub(process, memory, frame, &ret_place->header, &name);
@@ -89,12 +90,12 @@ static int rows_make(const struct java_process *process, const struct runtime_me
 		return err;
 	for (key.part = 0; java_code_part(code, key.part, &part); key.part++)
 		rows->set(rows->arg, &key, &part);
-	*ret_row = java_code_find(code, place->off);
+	*ret_row = java_code_find(code, place->off, place->is_return);
 	return 0;
 }
 
-/* The row, from those that the kernel side has: -ENOENT: it has none. */
-static int rows_find(struct sonde_java_rows_key key, uint32_t off, const struct runtime_rows *rows, struct sonde_java_row *ret_row)
+/* A row, from those that the kernel side has: -ENOENT: it has none. */
+static int rows_get(struct sonde_java_rows_key key, uint32_t off, const struct runtime_rows *rows, struct sonde_java_row *ret_row)
 {
 	struct sonde_java_rows part;
 	int err = rows->get(rows->arg, &key, &part);
@@ -113,6 +114,18 @@ static int rows_find(struct sonde_java_rows_key key, uint32_t off, const struct 
 	return 0;
 }
 
+/* Likewise, as java_code_find. */
+static int rows_find(struct sonde_java_rows_key key, const struct place *place, const struct runtime_rows *rows,
+		     struct sonde_java_row *ret_row)
+{
+	int err = rows_get(key, place->off, rows, ret_row);
+
+	if (!err && place->off && place->is_return && ret_row->cfa & SONDE_JAVA_CFA_BEHIND_CALL)
+		err = rows_get(key, place->off - 1, rows, ret_row);
+	ret_row->cfa &= (uint8_t)~SONDE_JAVA_CFA_BEHIND_CALL;
+	return err;
+}
+
 /* Was the CFA where the walk looked? Of stubs it assumes nothing. */
 static bool is_as_claimed(const struct sonde_runtime_frame *frame, const struct sonde_java_row *row)
 {
@@ -129,14 +142,14 @@ int java_prove(const struct runtime_image *image, const void *of, const struct r
 {
 	const struct java_process *process = of;
 	struct sonde_java_rows_key key = { .start = frame->code, .serial = process->java.process.serial };
-	struct sonde_java_row row;
+	struct sonde_java_row row = { 0 };
 	struct place place;
 	int err;
 
 	(void)image;
 	err = place_read(process, memory, frame, &place);
 	key.id = place.is_nmethod ? frame->cookie : 0;
-	if (!err && rows_find(key, place.off, rows, &row))
+	if (!err && rows_find(key, &place, rows, &row))
 		err = rows_make(process, memory, frame, &place, key, rows, &row);
 	if (!err)
 		*ret_is_true = is_as_claimed(frame, &row);
