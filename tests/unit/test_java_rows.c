@@ -189,6 +189,34 @@ static void instructions_that_are_yet_to_come(void **state)
 	SP(patched_out, FRAME / 8, 2);
 }
 
+/* The begin was replaced by a jump, and nothing returns: it throws, or loops for ever. */
+CODE(stopped, "cmp %eax, 8(%rsi); jne . + 100000; .byte 0xe9, 0, 0, 1, 0, 0xfe, 0xff; push %rbp; stopped_pushed: sub $32, %rsp\n"
+	      "stopped_in: test %eax, %eax; jne 1f; call . + 4000; 1: dec %eax; jne 2f; stopped_loop: mov %rax, (%rsp); jmp stopped_loop\n"
+	      "2: add $32, %rsp; stopped_bp: pop %rbp; jmp . + 5000\n");
+CODE(stopped_linked, ".byte 0xe9, 0, 0, 1, 0, 0xfe, 0xff; push %rbp; mov %rsp, %rbp; sub $32, %rsp\n"
+		     "stopped_linked_loop: mov %rax, (%rsp); jmp stopped_linked_loop\n");
+CODE(stopped_small, "nop; .byte 0xe9, 0, 0, 1, 0, 0x89, 0x6c, 0x24, 0x20; stopped_small_in: test %eax, %eax\n"
+		    "1: dec %eax; jne 1b; add $32, %rsp; pop %rbp; ret\n");
+LABEL(stopped_small_in);
+LABEL(stopped_pushed);
+LABEL(stopped_in);
+LABEL(stopped_loop);
+LABEL(stopped_bp);
+LABEL(stopped_linked_loop);
+
+static void code_that_is_not_entered_any_more(void **state)
+{
+	read_code(stopped, stopped_end, FRAME);
+	SP(stopped_pushed, 2, 2);
+	SP(stopped_in, FRAME / 8, 2);
+	SP(stopped_loop, FRAME / 8, 2);
+	SP(stopped_bp, 2, 2);
+	read_code(stopped_linked, stopped_linked_end, FRAME);
+	SP(stopped_linked_loop, FRAME / 8, 2);
+	read_code(stopped_small, stopped_small_end, FRAME);
+	SP(stopped_small_in, FRAME / 8, 2);
+}
+
 /* A native method's wrapper aligns its stack for C, and keeps sp in r12. OSR code begins with a call. */
 CODE(wrapper, "call . + 1000; nop; nop\n" ENTER "mov %rsp, %rbp\nmov %rsp, %r12; sub $0, %rsp; and $-16, %rsp; wrapper_aligned: call . + 700000\n"
 	      "wrapper_ret: mov %r12, %rsp; wrapper_out:" LEAVE);
@@ -482,6 +510,7 @@ int main(void)
 		cmocka_unit_test(calls_that_do_not_return),
 		cmocka_unit_test(a_call_that_throws_before_the_poll),
 		cmocka_unit_test(instructions_that_are_yet_to_come),
+		cmocka_unit_test(code_that_is_not_entered_any_more),
 		cmocka_unit_test(an_aligned_stack),
 		cmocka_unit_test(what_is_not_known),
 		cmocka_unit_test(several_stubs),

@@ -319,12 +319,23 @@ static void reading_end(struct reading *r, const struct x86_code *code, uint32_t
 		r->piece.contradicts = true;
 }
 
+/* Is an nmethod's frame made once more, on top of a complete one? Then the code was not entered with that: its begin was replaced by a jump, as
+ * no thread shall enter it any more (nmethod::make_not_entrant), and threads are still in it. `pushed` is where rbp was just pushed. */
+static bool is_second_frame(const struct reading *r, const struct code_state *state, int32_t pushed)
+{
+	const struct code_value sp = state->regs[X86_CODE_SP];
+	int32_t bytes = (int32_t)r->blob->frame_bytes;
+
+	return is_nmethod(r) && bytes > 16 && sp.kind == CODE_CFA && pushed == -bytes - 8 && sp.off == pushed - (bytes - 16);
+}
+
 /* Follows instructions from an offset on, until control ends or reaches what is known. */
 static void reading_run(struct reading *r, uint32_t off)
 {
 	struct code_state state = r->states[r->at[off]];
 	uint16_t number = r->at[off];
 	bool is_soft = r->is_soft[off];
+	int32_t pushed = 0;
 
 	for (;;) {
 		struct x86_code code;
@@ -361,6 +372,9 @@ static void reading_run(struct reading *r, uint32_t off)
 			is_changed = true;
 		}
 		r->piece.loses_sp |= is_changed && !is_on_stack(state.regs[X86_CODE_SP]);
+		if (code.op == 0x50 + X86_CODE_BP && !(code.rex & 1))
+			pushed = state.regs[X86_CODE_SP].off;
+		r->piece.contradicts |= is_changed && is_second_frame(r, &state, pushed);
 		if (is_changed)
 			number = state_number(r, &state);
 		if (next >= r->blob->size || !reading_arrive(r, next, number, is_soft))
