@@ -8,6 +8,7 @@
 #include "cfi/code_state.h"
 
 #define MAX_STATES     4096
+#define STATE_SLOTS    (2 * MAX_STATES) /* of the hash table; a power of two */
 #define MAX_SHIFT      16 /* a row's offset has 16 bits */
 #define MIN_SHIFT      6
 #define MAX_PARTS      512
@@ -33,7 +34,8 @@ struct piece {
 struct reading {
 	const struct java_code_blob *blob;
 	struct code_state *states;
-	uint32_t *hashes, nr_states;
+	uint16_t *slots; /* a hash table of states' numbers; 0: free */
+	uint32_t nr_states;
 	uint16_t *at;      /* by offset: the state before the instruction; 0: not reached */
 	uint16_t *owners;  /* likewise: the piece that it was reached by */
 	uint8_t *sizes;    /* likewise, of the instruction */
@@ -49,7 +51,7 @@ struct reading {
 static void reading_done(struct reading *r)
 {
 	free(r->states);
-	free(r->hashes);
+	free(r->slots);
 	free(r->at);
 	free(r->owners);
 	free(r->sizes);
@@ -66,7 +68,7 @@ static int reading_init(struct reading *r, const struct java_code_blob *blob)
 
 	*r = (struct reading){ .blob = blob,
 			       .states = malloc((MAX_STATES + 1) * sizeof(*r->states)),
-			       .hashes = malloc((MAX_STATES + 1) * sizeof(*r->hashes)),
+			       .slots = calloc(STATE_SLOTS, sizeof(*r->slots)),
 			       .at = calloc(size, sizeof(*r->at)),
 			       .owners = malloc(size * sizeof(*r->owners)),
 			       .sizes = malloc(size),
@@ -76,10 +78,9 @@ static int reading_init(struct reading *r, const struct java_code_blob *blob)
 			       .touched = malloc(size * sizeof(*r->touched)),
 			       .roots = malloc(size * sizeof(*r->roots)),
 			       .max_steps = STEPS_PER_BYTE * (uint64_t)size };
-	if (!r->states || !r->hashes || !r->at || !r->owners || !r->sizes || !r->is_soft || !r->is_inside || !r->todo || !r->touched || !r->roots)
+	if (!r->states || !r->slots || !r->at || !r->owners || !r->sizes || !r->is_soft || !r->is_inside || !r->todo || !r->touched || !r->roots)
 		return -ENOMEM;
 	memset(&r->states[STATE_UNKNOWN], 0, sizeof(*r->states));
-	r->hashes[STATE_UNKNOWN] = 0;
 	r->nr_states = STATE_UNKNOWN + 1;
 	return 0;
 }
@@ -137,19 +138,18 @@ static uint32_t state_hash(const struct code_state *state)
 	return (uint32_t)(hash >> 32);
 }
 
-/* Few instructions make a new state, and most of those one that occurred just before. */
 static uint16_t state_number(struct reading *r, const struct code_state *state)
 {
-	uint32_t hash = state_hash(state), i = r->nr_states;
+	uint32_t slot = state_hash(state) % STATE_SLOTS;
 
-	while (i-- > STATE_UNKNOWN + 1) {
-		if (r->hashes[i] == hash && !memcmp(&r->states[i], state, sizeof(*state)))
-			return (uint16_t)i;
+	for (; r->slots[slot]; slot = (slot + 1) % STATE_SLOTS) {
+		if (!memcmp(&r->states[r->slots[slot]], state, sizeof(*state)))
+			return r->slots[slot];
 	}
 	if (r->nr_states > MAX_STATES)
 		return STATE_UNKNOWN;
 	r->states[r->nr_states] = *state;
-	r->hashes[r->nr_states] = hash;
+	r->slots[slot] = (uint16_t)r->nr_states;
 	return (uint16_t)r->nr_states++;
 }
 
