@@ -98,7 +98,7 @@ enum sonde_java_cfa {
 /* Holds from this instruction up to the next row. */
 struct sonde_java_row {
 	__u16 off;    /* in its part */
-	__u8 cfa, at; /* enum sonde_java_cfa */
+	__u8 cfa, at; /* enum sonde_java_cfa; of a register or a slot, its number */
 	__s16 words;
 	__s16 bp;     /* the caller's rbp is so many words below the CFA; 0: in rbp */
 };

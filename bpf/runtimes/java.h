@@ -488,7 +488,7 @@ static __always_inline int java_stub(struct walk *w, struct runtime_walk *r, con
 			return java_exchanging(w, r, j, blob);
 		if (blob->kind == JAVA_BLOB_ADAPTER) /* it has saved all registers and calls the VM: rbp is the caller's */
 			return runtime_owner_torn(w, r);
-		if (blob->frame_bytes > 0)
+		if (blob->frame_bytes > 0 && blob->kind != JAVA_BLOB_FOREIGN) /* those may have called with sp aligned */
 			return java_sized(w, r, j, blob, JAVA_LEAF_WHOLE);
 		return blob->kind == JAVA_BLOB_STUBS ? java_parked(w, r, j) : java_calling(w, r, j, blob);
 	}

@@ -54,7 +54,7 @@ static void look(const struct java_process *process, const struct runtime_memory
 	struct sonde_java_rows part;
 	struct sonde_code_range range;
 	char name[96] = "";
-	uint32_t size, is_open, nr_parts = 0, nr_rows;
+	uint32_t size, frame_bytes, is_open, nr_parts = 0, nr_rows;
 	bool is_nmethod;
 	struct sums *sum;
 
@@ -64,12 +64,15 @@ static void look(const struct java_process *process, const struct runtime_memory
 	range = java_blob_code(&header);
 	size = (uint32_t)(range.end_pc - range.start_pc);
 	memory->read(memory->arg, java_blob_field(&header, process->java.blob_name, 8), name, sizeof(name) - 1);
+	frame_bytes = (uint32_t)java_blob_field(&header, process->java.blob_frame_size, 4) * 8;
 	is_nmethod = !strcmp(name, "nmethod") || !strcmp(name, "native nmethod");
 	bytes = malloc(size);
 	if (!size || !bytes || !strcmp(name, "Interpreter") || memory->read(memory->arg, range.start_pc, bytes, size))
 		return;
-	if (java_code_read(&(struct java_code_blob){ bytes, size, range.start_pc,
-						     is_nmethod ? (uint32_t)java_blob_field(&header, process->java.blob_frame_size, 4) * 8 : 0 },
+	if (java_code_read(&(struct java_code_blob){ .code = bytes,
+						     .size = size,
+						     .pc = range.start_pc,
+						     .frame_bytes = is_nmethod ? frame_bytes : 0 },
 			   &code))
 		return;
 	sum = &sums[is_nmethod];

@@ -33,19 +33,29 @@ static void read_code(const uint8_t *start, const uint8_t *end, uint32_t frame_b
 	java_code_free(code);
 	code = NULL;
 	base = start;
-	assert_int_equal(
-	    java_code_read(&(struct java_code_blob){ start, (uint32_t)(end - start), (uint64_t)(uintptr_t)start, frame_bytes }, &code), 0);
+	assert_int_equal(java_code_read(&(struct java_code_blob){ .code = start,
+								  .size = (uint32_t)(end - start),
+								  .pc = (uint64_t)(uintptr_t)start,
+								  .frame_bytes = frame_bytes },
+					&code),
+			 0);
 }
 
-static void expect(const uint8_t *at, uint8_t cfa, uint8_t reg, int words, int bp)
+static void expect_at(const uint8_t *at, bool is_return, uint8_t cfa, uint8_t reg, int words, int bp)
 {
-	struct sonde_java_row row = java_code_find(code, (uint32_t)(at - base));
+	struct sonde_java_row row = java_code_find(code, (uint32_t)(at - base) - is_return); /* of a return address that of the call */
 
 	if (row.cfa != cfa || row.at != reg || row.words != words || row.bp != bp)
 		fail_msg("at %td: cfa %u at %u words %d bp %d", at - base, row.cfa, row.at, row.words, row.bp);
 }
 
+static void expect(const uint8_t *at, uint8_t cfa, uint8_t reg, int words, int bp)
+{
+	expect_at(at, false, cfa, reg, words, bp);
+}
+
 #define SP(at, words, bp) expect(at, SONDE_JAVA_CFA_SP, 0, words, bp)
+#define RETURN(at, words, bp) expect_at(at, true, SONDE_JAVA_CFA_SP, 0, words, bp)
 
 /* --- nmethods ------------------------------------------------------------------------------------------------------------------------- */
 
@@ -140,8 +150,30 @@ static void calls_that_do_not_return(void **state)
 	read_code(noreturn, noreturn_end, FRAME);
 	SP(noreturn_in, FRAME / 8, 2);
 	SP(noreturn_out, FRAME / 8, 2);
+	RETURN(noreturn_entry, FRAME / 8, 2);
 	read_code(shared, shared_end, FRAME);
 	SP(shared_slow, 1, 0); /* from the entry, not behind the call */
+	RETURN(shared_slow, FRAME / 8, 2);
+}
+
+/* C1 and C2 put the slow path of the poll before a return behind the last call that throws: its begin is that call's return address. */
+CODE(throws, ENTER "cmp %ecx, 12(%rdx); jbe throws_stub; throws_out: add $32, %rsp; pop %rbp\n"
+	     "throws_poll: cmp 0x28(%r15), %rsp; ja throws_slow; ret\n"
+	     "throws_stub: mov %rcx, %r10; throws_call: call . + 4000\n"
+	     "throws_slow: lea throws_poll(%rip), %r10; throws_jump: mov %r10, 0x450(%r15); jmp . + 80000; hlt\n");
+LABEL(throws_poll);
+LABEL(throws_call);
+LABEL(throws_slow);
+LABEL(throws_jump);
+
+static void a_call_that_throws_before_the_poll(void **state)
+{
+	read_code(throws, throws_end, FRAME);
+	SP(throws_call, FRAME / 8, 2);
+	RETURN(throws_slow, FRAME / 8, 2);
+	SP(throws_slow, 1, 0);
+	SP(throws_jump, 1, 0);
+	RETURN(throws_jump, 1, 0);
 }
 
 /* C1 has replaced the first bytes of a longer instruction: zeros are left of it. */
@@ -158,6 +190,34 @@ static void instructions_that_are_yet_to_come(void **state)
 	SP(patched_site, FRAME / 8, 2);
 	SP(patched_next, FRAME / 8, 2);
 	SP(patched_out, FRAME / 8, 2);
+}
+
+/* The begin was replaced by a jump, and nothing returns: it throws, or loops for ever. */
+CODE(stopped, "cmp %eax, 8(%rsi); jne . + 100000; .byte 0xe9, 0, 0, 1, 0, 0xfe, 0xff; push %rbp; stopped_pushed: sub $32, %rsp\n"
+	      "stopped_in: test %eax, %eax; jne 1f; call . + 4000; 1: dec %eax; jne 2f; stopped_loop: mov %rax, (%rsp); jmp stopped_loop\n"
+	      "2: add $32, %rsp; stopped_bp: pop %rbp; jmp . + 5000\n");
+CODE(stopped_linked, ".byte 0xe9, 0, 0, 1, 0, 0xfe, 0xff; push %rbp; mov %rsp, %rbp; sub $32, %rsp\n"
+		     "stopped_linked_loop: mov %rax, (%rsp); jmp stopped_linked_loop\n");
+CODE(stopped_small, "nop; .byte 0xe9, 0, 0, 1, 0, 0x89, 0x6c, 0x24, 0x20; stopped_small_in: test %eax, %eax\n"
+		    "1: dec %eax; jne 1b; add $32, %rsp; pop %rbp; ret\n");
+LABEL(stopped_small_in);
+LABEL(stopped_pushed);
+LABEL(stopped_in);
+LABEL(stopped_loop);
+LABEL(stopped_bp);
+LABEL(stopped_linked_loop);
+
+static void code_that_is_not_entered_any_more(void **state)
+{
+	read_code(stopped, stopped_end, FRAME);
+	SP(stopped_pushed, 2, 2);
+	SP(stopped_in, FRAME / 8, 2);
+	SP(stopped_loop, FRAME / 8, 2);
+	SP(stopped_bp, 2, 2);
+	read_code(stopped_linked, stopped_linked_end, FRAME);
+	SP(stopped_linked_loop, FRAME / 8, 2);
+	read_code(stopped_small, stopped_small_end, FRAME);
+	SP(stopped_small_in, FRAME / 8, 2);
 }
 
 /* A native method's wrapper aligns its stack for C, and keeps sp in r12. OSR code begins with a call. */
@@ -219,6 +279,28 @@ static void several_stubs(void **state)
 	SP(stubs_sha, 1, 0);
 	expect(stubs_loop, SONDE_JAVA_CFA_SLOT, 0x98 / 8, 4, 3);
 	SP(stubs_pops, 4, 3);
+}
+
+/* C1's stubs that throw jump to another blob with their frame on the stack. Their middle is no stub; nor is that of one that makes no sense. */
+CODE(thrower, "push %rbp; mov %rsp, %rbp; sub $0x80, %rsp; thrower_in: mov %rax, 0x78(%rsp); mov %rcx, 0x70(%rsp); mov %rdx, 0x68(%rsp)\n"
+	      ".balign 16, 0x90; thrower_aligned: mov %r15, (%rsp); sub $0x400, %rsp; thrower_deep: call . + 70000\n"
+	      "thrower_ret: mov 8(%r15), %rax; jmp . + 80000\n"
+	      ".balign 16; thrower_senseless: push %rbp; mov %rsp, %rbp; mov %rax, (%rdi); mov %rcx, 8(%rdi); mov %rcx, 16(%rdi)\n"
+	      ".balign 16, 0x90; thrower_second: mov %rcx, 32(%rdi); ret\n");
+LABEL(thrower_in);
+LABEL(thrower_aligned);
+LABEL(thrower_deep);
+LABEL(thrower_ret);
+LABEL(thrower_second);
+
+static void stubs_that_do_not_return(void **state)
+{
+	read_code(thrower, thrower_end, 0);
+	SP(thrower_in, 18, 2);
+	SP(thrower_aligned, 18, 2);
+	SP(thrower_deep, 18 + 128, 2);
+	SP(thrower_ret, 18 + 128, 2);
+	expect(thrower_second, SONDE_JAVA_CFA_UNKNOWN, 0, 0, 0);
 }
 
 /* --- parts ---------------------------------------------------------------------------------------------------------------------------- */
@@ -298,7 +380,7 @@ static void any_bytes(void **state)
 			assert_true(!memcmp(&want, &got, sizeof(want)) || got.cfa == SONDE_JAVA_CFA_UNKNOWN);
 		}
 	}
-	assert_int_equal(java_code_read(&(struct java_code_blob){ bytes, JAVA_CODE_MAX_BYTES + 1, 0, 0 }, &code), -EFBIG);
+	assert_int_equal(java_code_read(&(struct java_code_blob){ .code = bytes, .size = JAVA_CODE_MAX_BYTES + 1 }, &code), -EFBIG);
 }
 
 /* --- proofs --------------------------------------------------------------------------------------------------------------------------- */
@@ -428,10 +510,13 @@ int main(void)
 		cmocka_unit_test(sp_that_differs_by_the_way),
 		cmocka_unit_test(words_below_the_frame),
 		cmocka_unit_test(calls_that_do_not_return),
+		cmocka_unit_test(a_call_that_throws_before_the_poll),
 		cmocka_unit_test(instructions_that_are_yet_to_come),
+		cmocka_unit_test(code_that_is_not_entered_any_more),
 		cmocka_unit_test(an_aligned_stack),
 		cmocka_unit_test(what_is_not_known),
 		cmocka_unit_test(several_stubs),
+		cmocka_unit_test(stubs_that_do_not_return),
 		cmocka_unit_test(all_rows_are_found_in_their_parts),
 		cmocka_unit_test(any_bytes),
 		cmocka_unit_test(what_the_walk_assumed),

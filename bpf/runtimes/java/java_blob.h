@@ -15,6 +15,7 @@ enum java_blob_kind {
 	JAVA_BLOB_TABLE,        /* stubs that jump to a method, and never touch the stack (VtableStubs, InlineCacheBuffer) */
 	JAVA_BLOB_EXCEPTION,    /* ExceptionBlob: compiled code jumps to it, with the address that it would have returned to in rdx */
 	JAVA_BLOB_SAFEPOINT,    /* SafepointBlob: some are entered by a signal, and have no return address at first */
+	JAVA_BLOB_FOREIGN,      /* Panama's calls: they come and go, and nothing tells one from a later one there: no rows */
 	JAVA_BLOB_OTHER,        /* runtime stubs, which have a frame size, and others, which have none */
 };
 
@@ -146,6 +147,8 @@ static __always_inline int java_kind_of(struct walk *w, __u64 name, __u8 *ret_ki
 		    : text == JAVA_TEXT('I', 'n', 'l', 'i', 'n', 'e', 'C', 'a') ? JAVA_BLOB_TABLE
 		    : text == JAVA_TEXT('E', 'x', 'c', 'e', 'p', 't', 'i', 'o') ? JAVA_BLOB_EXCEPTION
 		    : text == JAVA_TEXT('S', 'a', 'f', 'e', 'p', 'o', 'i', 'n') ? JAVA_BLOB_SAFEPOINT
+		    : text == JAVA_TEXT('n', 'e', 'p', '_', 'i', 'n', 'v', 'o') ? JAVA_BLOB_FOREIGN
+		    : text == JAVA_TEXT('u', 'p', 'c', 'a', 'l', 'l', '_', 's') ? JAVA_BLOB_FOREIGN
 										: JAVA_BLOB_OTHER;
 	return 0;
 }
@@ -234,7 +237,7 @@ static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r
 	blob->kind = found.kind;
 	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
 	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
-	blob->row = java_find_row(w, j, pc, is_return, blob, cached);
+	blob->row = blob->kind == JAVA_BLOB_FOREIGN ? 0 : java_find_row(w, j, pc, is_return, blob, cached);
 	return pc - blob->code_start < blob->code_end - blob->code_start &&
 		       blob->code_end - found.block <= (__u64)found.length << (j->segment_shift & 31)
 		   ? 0

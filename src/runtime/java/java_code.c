@@ -8,6 +8,7 @@
 #include "cfi/code_state.h"
 
 #define MAX_STATES     4096
+#define STATE_SLOTS    (2 * MAX_STATES) /* of the hash table; a power of two */
 #define MAX_SHIFT      16 /* a row's offset has 16 bits */
 #define MIN_SHIFT      6
 #define MAX_PARTS      512
@@ -33,11 +34,13 @@ struct piece {
 struct reading {
 	const struct java_code_blob *blob;
 	struct code_state *states;
-	uint32_t *hashes, nr_states;
+	uint16_t *slots; /* a hash table of states' numbers; 0: free */
+	uint32_t nr_states;
 	uint16_t *at;      /* by offset: the state before the instruction; 0: not reached */
 	uint16_t *owners;  /* likewise: the piece that it was reached by */
 	uint8_t *sizes;    /* likewise, of the instruction */
 	uint8_t *is_soft;  /* likewise: control comes there only if a call before returns, which some do not */
+	uint8_t *is_inside; /* by offset: within a stub whose begin is certain, and of which no more is known: no other begins there */
 	uint32_t *todo, nr_todo;
 	uint32_t *touched, nr_touched; /* offsets of the piece that is read */
 	uint32_t *roots, nr_roots;     /* of further stubs: where calls lead */
@@ -48,11 +51,12 @@ struct reading {
 static void reading_done(struct reading *r)
 {
 	free(r->states);
-	free(r->hashes);
+	free(r->slots);
 	free(r->at);
 	free(r->owners);
 	free(r->sizes);
 	free(r->is_soft);
+	free(r->is_inside);
 	free(r->todo);
 	free(r->touched);
 	free(r->roots);
@@ -64,19 +68,19 @@ static int reading_init(struct reading *r, const struct java_code_blob *blob)
 
 	*r = (struct reading){ .blob = blob,
 			       .states = malloc((MAX_STATES + 1) * sizeof(*r->states)),
-			       .hashes = malloc((MAX_STATES + 1) * sizeof(*r->hashes)),
+			       .slots = calloc(STATE_SLOTS, sizeof(*r->slots)),
 			       .at = calloc(size, sizeof(*r->at)),
 			       .owners = malloc(size * sizeof(*r->owners)),
 			       .sizes = malloc(size),
 			       .is_soft = malloc(size),
+			       .is_inside = calloc(size, 1),
 			       .todo = malloc(size * sizeof(*r->todo)),
 			       .touched = malloc(size * sizeof(*r->touched)),
 			       .roots = malloc(size * sizeof(*r->roots)),
 			       .max_steps = STEPS_PER_BYTE * (uint64_t)size };
-	if (!r->states || !r->hashes || !r->at || !r->owners || !r->sizes || !r->is_soft || !r->todo || !r->touched || !r->roots)
+	if (!r->states || !r->slots || !r->at || !r->owners || !r->sizes || !r->is_soft || !r->is_inside || !r->todo || !r->touched || !r->roots)
 		return -ENOMEM;
 	memset(&r->states[STATE_UNKNOWN], 0, sizeof(*r->states));
-	r->hashes[STATE_UNKNOWN] = 0;
 	r->nr_states = STATE_UNKNOWN + 1;
 	return 0;
 }
@@ -162,19 +166,18 @@ static uint32_t state_hash(const struct code_state *state)
 	return (uint32_t)(hash >> 32);
 }
 
-/* Few instructions make a new state, and most of those one that occurred just before. */
 static uint16_t state_number(struct reading *r, const struct code_state *state)
 {
-	uint32_t hash = state_hash(state), i = r->nr_states;
+	uint32_t slot = state_hash(state) % STATE_SLOTS;
 
-	while (i-- > STATE_UNKNOWN + 1) {
-		if (r->hashes[i] == hash && !memcmp(&r->states[i], state, sizeof(*state)))
-			return (uint16_t)i;
+	for (; r->slots[slot]; slot = (slot + 1) % STATE_SLOTS) {
+		if (!memcmp(&r->states[r->slots[slot]], state, sizeof(*state)))
+			return r->slots[slot];
 	}
 	if (r->nr_states > MAX_STATES)
 		return STATE_UNKNOWN;
 	r->states[r->nr_states] = *state;
-	r->hashes[r->nr_states] = hash;
+	r->slots[slot] = (uint16_t)r->nr_states;
 	return (uint16_t)r->nr_states++;
 }
 
@@ -339,12 +342,23 @@ static void reading_end(struct reading *r, const struct x86_code *code, uint32_t
 		r->piece.contradicts = true;
 }
 
+/* Is an nmethod's frame made once more, on top of a complete one? Then the code was not entered with that: its begin was replaced by a jump, as
+ * no thread shall enter it any more (nmethod::make_not_entrant), and threads are still in it. `pushed` is where rbp was just pushed. */
+static bool is_second_frame(const struct reading *r, const struct code_state *state, int32_t pushed)
+{
+	const struct code_value sp = state->regs[X86_CODE_SP];
+	int32_t bytes = (int32_t)r->blob->frame_bytes;
+
+	return is_nmethod(r) && bytes > 16 && sp.kind == CODE_CFA && pushed == -bytes - 8 && sp.off == pushed - (bytes - 16);
+}
+
 /* Follows instructions from an offset on, until control ends or reaches what is known. */
 static void reading_run(struct reading *r, uint32_t off)
 {
 	struct code_state state = r->states[r->at[off]];
 	uint16_t number = r->at[off];
 	bool is_soft = r->is_soft[off];
+	int32_t pushed = 0;
 
 	for (;;) {
 		struct x86_code code;
@@ -384,6 +398,9 @@ static void reading_run(struct reading *r, uint32_t off)
 			is_changed = true;
 		}
 		r->piece.loses_sp |= is_changed && !is_on_stack(state.regs[X86_CODE_SP]);
+		if (code.op == 0x50 + X86_CODE_BP && !(code.rex & 1))
+			pushed = state.regs[X86_CODE_SP].off;
+		r->piece.contradicts |= is_changed && is_second_frame(r, &state, pushed);
 		if (is_changed)
 			number = state_number(r, &state);
 		if (next >= r->blob->size || !reading_arrive(r, next, number, is_soft))
@@ -445,16 +462,31 @@ static bool reading_enter_handler(struct reading *r, uint32_t entry, bool is_dou
 	return false;
 }
 
-/* Another stub, or data. False: it is no stub. */
+/* push rbp; mov rbp, rsp */
+static bool is_linking(const struct reading *r, uint32_t off)
+{
+	static const uint8_t forms[][4] = { { 0x55, 0x48, 0x8b, 0xec }, { 0x55, 0x48, 0x89, 0xe5 } };
+
+	return r->blob->size - off >= sizeof(forms[0]) &&
+	       (!memcmp(r->blob->code + off, forms[0], sizeof(forms[0])) || !memcmp(r->blob->code + off, forms[1], sizeof(forms[1])));
+}
+
+/* Another stub, or data. False: it is no stub. One that links rbp need not leave: it may jump to another blob with its frame on the stack, as
+ * C1's do that throw (Runtime1::generate_exception_throw). */
 static bool reading_enter_stub(struct reading *r, uint32_t entry)
 {
 	const struct code_state begin = state_at_begin();
+	bool is_certain = is_linking(r, entry);
 
 	if (r->at[entry])
 		return true;
+	if (r->is_inside[entry])
+		return false;
 	reading_enter(r, entry, state_number(r, &begin));
-	if (!r->piece.contradicts && r->piece.leaves)
+	if (!r->piece.contradicts && (r->piece.leaves || is_certain))
 		return true;
+	for (uint32_t i = 0; is_certain && i < r->nr_touched; i++)
+		r->is_inside[r->touched[i]] = true;
 	reading_undo(r);
 	return false;
 }
