@@ -91,8 +91,8 @@ enum sonde_java_cfa {
 	SONDE_JAVA_CFA_SLOT,     /* the word at sp + 8 * at, + 8 * words */
 };
 
-/* Bit of `cfa`: the code before is a call that does not return, and the row holds only of control that comes here another way. Where this is
- * the call's return address, the row at off - 1 holds. */
+/* Bit of `cfa`: the code before is a call that does not return, and the row holds only of control that comes here another way. Where this
+ * is the call's return address, the row at off - 1 holds. */
 #define SONDE_JAVA_CFA_BEHIND_CALL 0x80
 
 /* Holds from this instruction up to the next row. */
