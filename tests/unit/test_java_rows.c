@@ -281,7 +281,8 @@ static void several_stubs(void **state)
 	SP(stubs_pops, 4, 3);
 }
 
-/* C1's stubs that throw jump to another blob with their frame on the stack. Their middle is no stub; nor is that of one that makes no sense. */
+/* C1's stubs that throw jump to another blob with their frame on the stack. Their middle is no stub; nor is that of one without
+ * sense. */
 CODE(thrower, "push %rbp; mov %rsp, %rbp; sub $0x80, %rsp; thrower_in: mov %rax, 0x78(%rsp); mov %rcx, 0x70(%rsp); mov %rdx, 0x68(%rsp)\n"
 	      ".balign 16, 0x90; thrower_aligned: mov %r15, (%rsp); sub $0x400, %rsp; thrower_deep: call . + 70000\n"
 	      "thrower_ret: mov 8(%r15), %rax; jmp . + 80000\n"

@@ -40,7 +40,7 @@ struct reading {
 	uint16_t *owners;  /* likewise: the piece that it was reached by */
 	uint8_t *sizes;    /* likewise, of the instruction */
 	uint8_t *is_soft;  /* likewise: control comes there only if a call before returns, which some do not */
-	uint8_t *is_inside; /* by offset: within a stub whose begin is certain, and of which no more is known: no other begins there */
+	uint8_t *is_inside; /* by offset: in a stub whose begin is certain, but not what follows: no other begins there */
 	uint32_t *todo, nr_todo;
 	uint32_t *touched, nr_touched; /* offsets of the piece that is read */
 	uint32_t *roots, nr_roots;     /* of further stubs: where calls lead */
@@ -78,7 +78,8 @@ static int reading_init(struct reading *r, const struct java_code_blob *blob)
 			       .touched = malloc(size * sizeof(*r->touched)),
 			       .roots = malloc(size * sizeof(*r->roots)),
 			       .max_steps = STEPS_PER_BYTE * (uint64_t)size };
-	if (!r->states || !r->slots || !r->at || !r->owners || !r->sizes || !r->is_soft || !r->is_inside || !r->todo || !r->touched || !r->roots)
+	if (!r->states || !r->slots || !r->at || !r->owners || !r->sizes || !r->is_soft || !r->is_inside || !r->todo ||
+	    !r->touched || !r->roots)
 		return -ENOMEM;
 	memset(&r->states[STATE_UNKNOWN], 0, sizeof(*r->states));
 	r->nr_states = STATE_UNKNOWN + 1;
@@ -342,8 +343,8 @@ static void reading_end(struct reading *r, const struct x86_code *code, uint32_t
 		r->piece.contradicts = true;
 }
 
-/* Is an nmethod's frame made once more, on top of a complete one? Then the code was not entered with that: its begin was replaced by a jump, as
- * no thread shall enter it any more (nmethod::make_not_entrant), and threads are still in it. `pushed` is where rbp was just pushed. */
+/* Is an nmethod's frame made once more, on top of a complete one? Then the code was not entered with that: its begin was replaced by a jump,
+ * as no thread shall enter it any more (nmethod::make_not_entrant), and threads are still in it. `pushed` is where rbp was just pushed. */
 static bool is_second_frame(const struct reading *r, const struct code_state *state, int32_t pushed)
 {
 	const struct code_value sp = state->regs[X86_CODE_SP];
@@ -471,8 +472,8 @@ static bool is_linking(const struct reading *r, uint32_t off)
 	       (!memcmp(r->blob->code + off, forms[0], sizeof(forms[0])) || !memcmp(r->blob->code + off, forms[1], sizeof(forms[1])));
 }
 
-/* Another stub, or data. False: it is no stub. One that links rbp need not leave: it may jump to another blob with its frame on the stack, as
- * C1's do that throw (Runtime1::generate_exception_throw). */
+/* Another stub, or data. False: it is no stub. One that links rbp need not leave: it may jump to another blob with its frame on the stack,
+ * as C1's do that throw (Runtime1::generate_exception_throw). */
 static bool reading_enter_stub(struct reading *r, uint32_t entry)
 {
 	const struct code_state begin = state_at_begin();
