@@ -44,6 +44,6 @@ bool credentials_see_our_files(int proc_fd);
 #define CREDENTIALS_OUR_RANK  4
 uint32_t credentials_rank(uint32_t tgid, uint32_t owner);
 
-/* Makes the calling thread open files with these credentials. Does nothing for those that pass all; else drops our own capabilities, and when
- * we are not root, that is all it does. 0, or a negative errno: then nothing may be opened. */
+/* Makes the calling thread open files with these credentials. Does nothing for those that pass all; else drops our own capabilities, and
+ * when we are not root, that is all it does. 0, or a negative errno: then nothing may be opened. */
 MUST_CHECK int credentials_become(const struct credentials *credentials);

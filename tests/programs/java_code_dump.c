@@ -118,11 +118,14 @@ int main(int argc, char **argv)
 			if (memory.read(memory.arg, heap->segmap + (pc - heap->start_pc) / segment, &map, 1))
 				break;
 			if (!map)
-				look(&process, &memory, pc + process.java.block_bytes, argc > 4 && strtoull(argv[4], NULL, 16) == pc + process.java.block_bytes, sums);
+				look(&process, &memory, pc + process.java.block_bytes,
+				     argc > 4 && strtoull(argv[4], NULL, 16) == pc + process.java.block_bytes, sums);
 		}
 	}
 	for (int i = 0; i < 2; i++)
-		printf("%s: %" PRIu64 " blobs, %" PRIu64 " bytes, %" PRIu64 " rows, %" PRIu64 " parts; open: %" PRIu64 " blobs, %" PRIu64 " bytes\n",
-		       i ? "nmethods" : "others", sums[i].nr, sums[i].bytes, sums[i].rows, sums[i].nr_parts, sums[i].nr_open, sums[i].bytes_open);
+		printf("%s: %" PRIu64 " blobs, %" PRIu64 " bytes, %" PRIu64 " rows, %" PRIu64 " parts; open: %" PRIu64 " blobs, %" PRIu64
+		       " bytes\n",
+		       i ? "nmethods" : "others", sums[i].nr, sums[i].bytes, sums[i].rows, sums[i].nr_parts, sums[i].nr_open,
+		       sums[i].bytes_open);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the CFA is in made-up code of HotSpot's kinds (java_code), and what user space says of the walk's assumptions (java_rows). The code is
- * assembled here and never runs. */
+/* Where the CFA is in made-up code of HotSpot's kinds (java_code), and what user space says of the walk's assumptions (java_rows). The code
+ * is assembled here and never runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +90,8 @@ static void a_frame_from_begin_to_end(void **state)
 /* C2's String.indexOf: a string near the end of a page is copied to the stack, so sp is not the same on both ways. */
 CODE(indexof, ENTER "mov %rsp, %rcx; indexof_in: test %rdi, %rdi; jne 1f\n"
 		    "sub $16, %rsp; indexof_copy: mov %rdx, (%rsp)\n"
-		    "1: indexof_either: cmp %rsi, %rdi; push %rcx; indexof_saved: push %rdx; push %rsi; indexof_deep: dec %rsi; jne indexof_deep\n"
+		    "1: indexof_either: cmp %rsi, %rdi; push %rcx; indexof_saved: push %rdx; push %rsi\n"
+		    "indexof_deep: dec %rsi; jne indexof_deep\n"
 		    "add $16, %rsp; indexof_again: pop %rsp; indexof_out: add $32, %rsp; pop %rbp; ret\n");
 LABEL(indexof_in);
 LABEL(indexof_copy);
@@ -116,7 +117,8 @@ static void sp_that_differs_by_the_way(void **state)
 CODE(pushes, ENTER "push %rsi; push %rdi; pushes_call: call . + 5000; pushes_ret: pop %rdi; pop %rsi\n"
 		   "push 8(%rsp); pushes_moving: pop 16(%rsp)\n"
 		   "test %eax, %eax; je pushes_barrier; pushes_on:" LEAVE
-		   "pushes_barrier: sub $128, %rsp; vmovdqu %ymm0, (%rsp); call . + 9000; pushes_barrier_ret: vmovdqu (%rsp), %ymm0; add $128, %rsp; jmp pushes_on\n");
+		   "pushes_barrier: sub $128, %rsp; vmovdqu %ymm0, (%rsp); call . + 9000\n"
+		   "pushes_barrier_ret: vmovdqu (%rsp), %ymm0; add $128, %rsp; jmp pushes_on\n");
 LABEL(pushes_call);
 LABEL(pushes_ret);
 LABEL(pushes_moving);
@@ -221,7 +223,8 @@ static void code_that_is_not_entered_any_more(void **state)
 }
 
 /* A native method's wrapper aligns its stack for C, and keeps sp in r12. OSR code begins with a call. */
-CODE(wrapper, "call . + 1000; nop; nop\n" ENTER "mov %rsp, %rbp\nmov %rsp, %r12; sub $0, %rsp; and $-16, %rsp; wrapper_aligned: call . + 700000\n"
+CODE(wrapper, "call . + 1000; nop; nop\n" ENTER "mov %rsp, %rbp\nmov %rsp, %r12; sub $0, %rsp; and $-16, %rsp\n"
+	      "wrapper_aligned: call . + 700000\n"
 	      "wrapper_ret: mov %r12, %rsp; wrapper_out:" LEAVE);
 LABEL(wrapper_aligned);
 LABEL(wrapper_ret);

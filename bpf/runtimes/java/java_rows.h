@@ -19,8 +19,8 @@ struct {
 	__type(value, struct sonde_java_rows);
 } java_rows MAP("sonde_java_rows");
 
-/* The row at `off` of the code of a blob: as a word; 0: not known. User space may give the memory to another blob's rows while they are read:
- * then another look does not find it. */
+/* The row at `off` of the code of a blob: as a word; 0: not known. User space may give the memory to another blob's rows while they are
+ * read: then another look does not find it. */
 WALK_FUNCTION __u64 java_row_at(__u64 start, __u32 serial, __u32 id, __u32 off)
 {
 	struct sonde_java_rows_key key = { .start = start, .serial = serial, .id = id };

@@ -187,8 +187,8 @@ static bool is_on_stack(struct code_value value)
 	return value.kind == CODE_CFA || value.kind == CODE_ALIGNED;
 }
 
-/* Makes sp a base of its own, as its distance from the CFA is no longer known. Words on the stack that lead to the CFA are from now on found
- * from it, too. */
+/* Makes sp a base of its own, as its distance from the CFA is no longer known. Words on the stack that lead to the CFA are from now on
+ * found from it, too. */
 static void state_rebase(struct code_state *state)
 {
 	struct code_value sp = state->regs[X86_CODE_SP];
@@ -343,8 +343,9 @@ static void reading_end(struct reading *r, const struct x86_code *code, uint32_t
 		r->piece.contradicts = true;
 }
 
-/* Is an nmethod's frame made once more, on top of a complete one? Then the code was not entered with that: its begin was replaced by a jump,
- * as no thread shall enter it any more (nmethod::make_not_entrant), and threads are still in it. `pushed` is where rbp was just pushed. */
+/* Is an nmethod's frame made once more, on top of a complete one? Then the code was not entered with that: its begin was replaced by a
+ * jump, as no thread shall enter it any more (nmethod::make_not_entrant), and threads are still in it. `pushed` is where rbp was just
+ * pushed. */
 static bool is_second_frame(const struct reading *r, const struct code_state *state, int32_t pushed)
 {
 	const struct code_value sp = state->regs[X86_CODE_SP];

@@ -35,7 +35,8 @@ static int method_of(const struct java_blob_header *nmethod, const struct runtim
 	if (layout->metadata != JAVA_NONE)
 		metadata = nmethod->start + java_blob_field(nmethod, layout->metadata, 4);
 	else
-		metadata = java_blob_field(nmethod, layout->mutable_data, 8) + ((java_blob_field(nmethod, layout->relocation_size, 4) + 7) & ~7ULL);
+		metadata = java_blob_field(nmethod, layout->mutable_data, 8) +
+			   ((java_blob_field(nmethod, layout->relocation_size, 4) + 7) & ~7ULL);
 	return memory->read(memory->arg, metadata + (uint64_t)(number - 1) * 8, ret_method, sizeof(*ret_method));
 }
 
@@ -43,7 +44,8 @@ static int method_of(const struct java_blob_header *nmethod, const struct runtim
 static int debug_info_of(const struct java_blob_header *nmethod, const struct runtime_memory *memory, struct java_debug_info *ret_info)
 {
 	const struct java_layout *layout = &nmethod->process->layout;
-	uint32_t first = (uint32_t)java_blob_field(nmethod, layout->scopes_pcs, 4), end = (uint32_t)java_blob_field(nmethod, layout->pcs_end, 4);
+	uint32_t first = (uint32_t)java_blob_field(nmethod, layout->scopes_pcs, 4);
+	uint32_t end = (uint32_t)java_blob_field(nmethod, layout->pcs_end, 4);
 	struct sonde_code_range code = java_blob_code(nmethod);
 
 	if (end < first || (end - first) / sizeof(struct java_desc) > MAX_PC_DESCS || code.end_pc < code.start_pc)
