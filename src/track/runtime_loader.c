@@ -714,6 +714,7 @@ static int describe_placed(struct runtime_loader *loader, struct kept_process *p
 		err = describe_supported(&kept->image, placed, &live, frame, copy, ret_function);
 	if (kept->image.is_supported && is_claimed(frame) && !ret_function->level)
 		ret_function->is_refuted = is_refuted(loader, &kept->image, process, frame);
+	ret_function->is_lasting &= !ret_function->is_refuted; /* another time there may be a proof */
 	if (!is_again || !err)
 		judge(loader, kept, object_table_at(process_table_objects(loader->processes), placed->object)->path, err);
 	if (kept->image.is_supported)

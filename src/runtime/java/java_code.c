@@ -15,7 +15,7 @@
 #define STUB_ALIGN     16
 #define MAX_REPLACED   8 /* bytes behind a jump that are left of what it replaces */
 #define STATE_UNKNOWN  1  /* number of the state in which nothing is known */
-#define STEPS_PER_BYTE 16 /* paths meet, and are followed again with less known */
+#define STEPS_PER_BYTE 8  /* paths meet, and are followed again with less known */
 
 struct java_code {
 	struct java_code_row *rows;

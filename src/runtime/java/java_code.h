@@ -15,7 +15,7 @@
 #include "abi/java.h"
 #include "base/cleanup.h"
 
-#define JAVA_CODE_MAX_BYTES (512u << 10) /* a tenth of a second */
+#define JAVA_CODE_MAX_BYTES (256u << 10) /* what is made to take long takes a third of a second */
 
 struct java_code_blob {
 	const uint8_t *code;
