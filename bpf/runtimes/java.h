@@ -103,19 +103,20 @@ static __always_inline int java_method(struct walk *w, struct runtime_walk *r, c
 static __always_inline int java_push_method(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 method, __u64 bcp,
 					    __u64 bcp_register)
 {
-	struct sonde_java_method of;
+	struct sonde_java_method *of = (struct sonde_java_method *)&r->state[JAVA_STATE_METHOD];
 	__u64 codes, bci = SONDE_JAVA_NO_BCI;
 
-	if (java_method(w, r, j, method, &of))
+	_Static_assert(sizeof(*of) <= sizeof(r->state) - 8 * JAVA_STATE_METHOD, "no room");
+	if (java_method(w, r, j, method, of))
 		return runtime_owner_torn(w, r);
-	codes = of.const_method + j->const_bytes;
+	codes = of->const_method + j->const_bytes;
 	if (bcp == JAVA_BCP_START)
-		bci = of.code_size ? 0 : SONDE_JAVA_NO_BCI;
-	else if (bcp_register - codes < of.code_size)
+		bci = of->code_size ? 0 : SONDE_JAVA_NO_BCI;
+	else if (bcp_register - codes < of->code_size)
 		bci = bcp_register - codes;
-	else if (bcp - codes < of.code_size)
+	else if (bcp - codes < of->code_size)
 		bci = bcp - codes;
-	return java_push(w, r, method, SONDE_JAVA_METHOD, bci, sonde_java_cookie(&of));
+	return java_push(w, r, method, SONDE_JAVA_METHOD, bci, sonde_java_cookie(of));
 }
 
 /* While an entry's code builds the frame. r13 is the caller's sp, rbx the method. */
@@ -234,12 +235,22 @@ static __always_inline int java_is_stub_row(__u64 word)
 
 #define JAVA_MAX_POLL_BYTES 16 /* a poll is skipped: SafepointBlob returns behind it */
 
-/* To the caller by the row at pc. `interrupted`: the caller's pc, where that is not on the stack yet; or 0. */
-static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 word, __u64 interrupted)
+/* What a row says of the caller, in the emulator's line: a function of the walk alone, as BPF's stack is small. */
+#define JAVA_ROW_SP 0
+#define JAVA_ROW_PC 1
+#define JAVA_ROW_BP 2
+
+enum java_row_answer { JAVA_ROW_FOUND, JAVA_ROW_TORN, JAVA_ROW_FAULT };
+
+WALK_FUNCTION int java_row_caller(WALK_REF ref, __u64 word)
 {
 	const struct sonde_java_row *row = (const struct sonde_java_row *)&word;
-	__u64 cfa, pc, bp = w->bp;
+	struct walk *w = walk_of(ref);
+	__u64 cfa, pc, bp;
 
+	if (!w)
+		return JAVA_ROW_TORN;
+	bp = w->bp;
 	switch (row->cfa) {
 	case SONDE_JAVA_CFA_SP:
 		cfa = w->sp;
@@ -250,26 +261,40 @@ static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, c
 	case SONDE_JAVA_CFA_REG:
 		cfa = w->regs[row->at & (WALK_NR_REGS - 1)];
 		if (w->exact != WALK_EXACT)
-			return runtime_owner_torn(w, r);
+			return JAVA_ROW_TORN;
 		break;
 	case SONDE_JAVA_CFA_SLOT:
 		if (walk_peek(w, w->sp + 8 * row->at, &cfa))
-			return runtime_owner_fault(w, r, w->sp);
+			return JAVA_ROW_FAULT;
 		break;
 	default:
-		return runtime_owner_torn(w, r);
+		return JAVA_ROW_TORN;
 	}
 	cfa += 8 * (__s64)row->words;
 	if (cfa - w->sp > WALK_MAX_FP_FRAME_BYTES)
-		return runtime_owner_torn(w, r);
+		return JAVA_ROW_TORN;
 	if (walk_peek(w, cfa - 8, &pc) || (row->bp && walk_peek(w, cfa - 8 * (__s64)row->bp, &bp)))
-		return runtime_owner_fault(w, r, cfa);
+		return JAVA_ROW_FAULT;
+	w->emulation.line[JAVA_ROW_SP] = cfa;
+	w->emulation.line[JAVA_ROW_PC] = pc;
+	w->emulation.line[JAVA_ROW_BP] = bp;
+	return JAVA_ROW_FOUND;
+}
+
+/* To the caller by the row at pc. `interrupted`: the caller's pc, where that is not on the stack yet; or 0. */
+static __always_inline int java_by_row(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 word, __u64 interrupted)
+{
+	int found = java_row_caller(ref_of(w), word);
+	__u64 cfa = w->emulation.line[JAVA_ROW_SP], pc = w->emulation.line[JAVA_ROW_PC];
+
+	if (found != JAVA_ROW_FOUND)
+		return found == JAVA_ROW_FAULT ? runtime_owner_fault(w, r, w->sp) : runtime_owner_torn(w, r);
 	if (interrupted && (cfa == w->sp || pc - interrupted > JAVA_MAX_POLL_BYTES)) {
 		if (cfa != w->sp && java_heap_of(j, pc) < SONDE_JAVA_MAX_HEAPS) /* made to return elsewhere, or what a register held */
 			return runtime_owner_torn(w, r);
 		pc = interrupted;
 	}
-	return java_return(w, r, j, pc, cfa, bp);
+	return java_return(w, r, j, pc, cfa, w->emulation.line[JAVA_ROW_BP]);
 }
 
 /* A frame of known size: from the blob's, at w->sp. */

@@ -43,7 +43,7 @@ struct runtime_place {
 
 struct runtime_walk {
 	__u64 cursor;        /* address of the next frame */
-	__u64 state[16];     /* the runtime's own, kept from step to step */
+	__u64 state[24];     /* the runtime's own, kept from step to step */
 	__u64 buffer[64];    /* for the reads of a step: BPF's stack is small */
 	/* For frames that lie beside each other: user memory around the last frame that was not in it yet. */
 	__u64 block[RUNTIME_BLOCK_WORDS];

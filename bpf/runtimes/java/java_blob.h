@@ -21,7 +21,7 @@ enum java_blob_kind {
 
 /* The blob whose header is in the walk's buffer. */
 struct java_blob {
-	__u64 block, start;
+	__u64 start;
 	__u64 code_start, code_end;
 	__s32 frame_bytes;     /* 0 or less: none that is always the same */
 	__s32 complete;        /* offset from code_start where the frame is complete; -1: not known */
@@ -163,7 +163,6 @@ static __always_inline void java_take_header(const struct runtime_walk *r, const
 {
 	__u32 at = j->block_bytes;
 
-	blob->block = block;
 	blob->start = block + at;
 	if (j->has_addresses) {
 		blob->code_start = java_u64(r->buffer, at + j->blob_code_start);
@@ -177,13 +176,36 @@ static __always_inline void java_take_header(const struct runtime_walk *r, const
 					      : (__s32)java_u32(r->buffer, at + j->blob_complete);
 }
 
-/* Takes what the buffer's header says of the blob, except its kind. */
-static __always_inline void java_identify(const struct runtime_walk *r, const struct sonde_java *j, __u64 block, struct java_cached *found)
+static __always_inline __u64 java_header_name(const struct runtime_walk *r, const struct sonde_java *j)
 {
-	found->block = block;
-	found->length = java_block_length(r, j);
-	found->name = java_u64(r->buffer, j->block_bytes + j->blob_name);
-	found->id = java_u32(r->buffer, j->block_bytes + j->nmethod_id);
+	return java_u64(r->buffer, j->block_bytes + j->blob_name);
+}
+
+static __always_inline __u32 java_header_id(const struct runtime_walk *r, const struct sonde_java *j)
+{
+	return java_u32(r->buffer, j->block_bytes + j->nmethod_id);
+}
+
+/* Is the blob of the cache's entry still there, by the buffer's header? */
+static __always_inline int java_is_cached(const struct runtime_walk *r, const struct sonde_java *j, const struct java_cached *cached)
+{
+	return cached->name == java_header_name(r, j) && cached->length == java_block_length(r, j) &&
+	       (cached->id == java_header_id(r, j) || !java_is_nmethod(cached->kind));
+}
+
+/* Fills the cache's entry with the blob that pc is in; its header is in the buffer. 0, or -1: none, or it cannot be read. */
+static __always_inline int java_cache_blob(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc,
+					   struct java_cached *cached)
+{
+	cached->serial = 0;
+	cached->row = 0;
+	cached->block = java_find_block(w, j, pc);
+	if (!cached->block || java_read_header(w, r, j, cached->block))
+		return -1;
+	cached->length = java_block_length(r, j);
+	cached->name = java_header_name(r, j);
+	cached->id = java_header_id(r, j);
+	return java_kind_of(w, cached->name, &cached->kind);
 }
 
 /* The row at pc, or at the call before a return address: what follows may be other code, as the call need not return. A return address
@@ -191,7 +213,7 @@ static __always_inline void java_identify(const struct runtime_walk *r, const st
 static __always_inline __u64 java_find_row(struct walk *w, const struct sonde_java *j, __u64 pc, int is_return,
 					   const struct java_blob *blob, struct java_cached *cached)
 {
-	__u64 row = cached ? cached->row : 0, there;
+	__u64 row = cached->row, there;
 
 	if (!row) {
 		row = there = java_row_at(blob->start, j->process.serial, blob->id, pc - blob->code_start);
@@ -200,8 +222,7 @@ static __always_inline __u64 java_find_row(struct walk *w, const struct sonde_ja
 		if (row != there && !walk_after_call(ref_of(w), pc))
 			row = there;
 	}
-	if (cached)
-		cached->row = row;
+	cached->row = row;
 	return row;
 }
 
@@ -209,37 +230,26 @@ static __always_inline __u64 java_find_row(struct walk *w, const struct sonde_ja
 static __always_inline int java_find_blob(struct walk *w, struct runtime_walk *r, const struct sonde_java *j, __u64 pc,
 					  struct java_blob *blob)
 {
-	struct java_cached *cached = java_cached(r, pc), found = { 0 };
-	int is_known = 0, is_return = w->exact == WALK_RETURN;
+	struct java_cached *cached = java_cached(r, pc);
+	int is_return = w->exact == WALK_RETURN;
 	__u64 key = pc | (__u64)is_return << 63;
 
-	if (cached && cached->pc == key && cached->serial == j->process.serial && !java_read_header(w, r, j, cached->block)) {
-		java_identify(r, j, cached->block, &found);
-		is_known = cached->name == found.name && cached->length == found.length &&
-			   (cached->id == found.id || !java_is_nmethod(cached->kind));
-		found.kind = cached->kind;
-	}
-	if (!is_known) {
-		found.block = java_find_block(w, j, pc);
-		if (!found.block || java_read_header(w, r, j, found.block))
+	if (!cached)
+		return -1; /* cannot happen: there is an entry for each pc */
+	if (cached->pc != key || cached->serial != j->process.serial || java_read_header(w, r, j, cached->block) ||
+	    !java_is_cached(r, j, cached)) {
+		if (java_cache_blob(w, r, j, pc, cached))
 			return -1;
-		java_identify(r, j, found.block, &found);
-		if (java_kind_of(w, found.name, &found.kind))
-			return -1;
-		found.pc = key;
-		found.serial = j->process.serial;
-		if (cached) {
-			*cached = found;
-			found.kind = *(volatile __u8 *)&cached->kind; /* else the verifier follows each kind by itself */
-		}
+		cached->pc = key;
+		cached->serial = j->process.serial;
 	}
-	java_take_header(r, j, found.block, blob);
-	blob->kind = found.kind;
-	blob->id = java_is_nmethod(blob->kind) ? found.id : 0;
-	blob->name_hash = (__u32)(found.name ^ found.name >> 32);
+	java_take_header(r, j, cached->block, blob);
+	blob->kind = *(volatile __u8 *)&cached->kind; /* else the verifier follows each kind by itself */
+	blob->id = java_is_nmethod(blob->kind) ? cached->id : 0;
+	blob->name_hash = (__u32)(cached->name ^ cached->name >> 32);
 	blob->row = blob->kind == JAVA_BLOB_FOREIGN ? 0 : java_find_row(w, j, pc, is_return, blob, cached);
 	return pc - blob->code_start < blob->code_end - blob->code_start &&
-		       blob->code_end - found.block <= (__u64)found.length << (j->segment_shift & 31)
+		       blob->code_end - cached->block <= (__u64)cached->length << (j->segment_shift & 31)
 		   ? 0
 		   : -1;
 }

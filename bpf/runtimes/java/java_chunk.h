@@ -30,6 +30,7 @@
 /* What is kept during a frame's step: here, as BPF's stack is small. */
 #define JAVA_STATE_BP 14         /* an interpreted frame's rbp, else 0 */
 #define JAVA_STATE_STOP 15       /* of the record: stop and stopped_runtime */
+#define JAVA_STATE_METHOD 16     /* what names an interpreted method: a struct sonde_java_method */
 
 /* ContinuationEntry: _cont and _argsize; the same in 21 to 25. They are in no table, so what _cont leads to proves them. */
 #define JAVA_ENTRY_CONT 16

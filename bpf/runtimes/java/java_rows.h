@@ -40,8 +40,10 @@ WALK_FUNCTION __u64 java_row_at(__u64 start, __u32 serial, __u32 id, __u32 off)
 	for (__u32 step = SONDE_JAVA_MAX_ROWS / 2; step; step /= 2) { /* without branches, as walk_find_rule */
 		__u32 next = at + step;
 
+		barrier_var(next); /* else the mask is left out, and verifiers before Linux 6.3 do not know the range */
 		at += step & (__u32)at_most(next + 1, rows->nr) & (__u32)at_most(rows->rows[next & (SONDE_JAVA_MAX_ROWS - 1)].off, off);
 	}
+	barrier_var(at);
 	word = java_row_word(&rows->rows[at & (SONDE_JAVA_MAX_ROWS - 1)]);
 	return bpf_map_lookup_elem(&java_rows, &key) == rows ? word : 0;
 }
