@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -101,6 +102,15 @@ static inline int enter_root(const char *root)
 		       chroot(root) || chdir("/")
 		   ? -1
 		   : 0;
+}
+
+/* The folder with the program's classes, in that root. */
+static inline void remove_java_folder(const char *root, const char *folder)
+{
+	char command[600];
+
+	snprintf(command, sizeof(command), "rm -r %s%s", root, folder);
+	assert_int_equal(system(command), 0);
 }
 
 /* `root` is the prefix of the program's path: "" or a directory to chroot to. `argv` ends with NULL; `in`: its stdin, or -1: this

@@ -791,14 +791,6 @@ static bool make_program(const char *root)
 	return true;
 }
 
-static void remove_program(const char *root)
-{
-	char command[600];
-
-	snprintf(command, sizeof(command), "rm -r %s%s", root, folder);
-	assert_int_equal(system(command), 0);
-}
-
 static void start_program(const char *root, const char *java, char *const *options)
 {
 	const char *argv[64] = { java, "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,JavaCode*.*" };
@@ -905,7 +897,7 @@ static void test_instructions(void **state)
 	load_tables();
 	test_scenarios();
 	end_program();
-	remove_program(given_root);
+	remove_java_folder(given_root, folder);
 	judge(given_root, given_java);
 	free(places);
 	free(cached);

@@ -377,14 +377,6 @@ static bool make_program(const char *root)
 	return true;
 }
 
-static void remove_program(const char *root)
-{
-	char command[600];
-
-	snprintf(command, sizeof(command), "rm -r %s%s", root, folder);
-	assert_int_equal(system(command), 0);
-}
-
 static uint32_t nr_javas;
 
 #define FIRST_WITH_VIRTUAL_THREADS 21
@@ -427,7 +419,7 @@ static void test_java(const char *root, const char *java)
 		test_program(root, java, modes[i], stubs);
 	if (image.version[0] >= FIRST_WITH_VIRTUAL_THREADS)
 		test_virtual(root, java);
-	remove_program(root);
+	remove_java_folder(root, folder);
 	nr_javas++;
 }
 

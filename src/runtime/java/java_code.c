@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cfi/code_state.h"
 
 #define MAX_STATES     4096
@@ -588,15 +589,8 @@ static int code_append(struct java_code *code, uint32_t off, struct sonde_java_r
 {
 	if (code->nr_rows && !memcmp(&code->rows[code->nr_rows - 1].row, &row, sizeof(row)))
 		return 0;
-	if (code->nr_rows == code->capacity) {
-		uint32_t capacity = code->capacity * 2 + 16;
-		struct java_code_row *rows = reallocarray(code->rows, capacity, sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		code->rows = rows;
-		code->capacity = capacity;
-	}
+	if (!array_grow(&code->rows, code->nr_rows, &code->capacity, sizeof(*code->rows), 16, JAVA_CODE_MAX_BYTES))
+		return -ENOMEM;
 	code->rows[code->nr_rows++] = (struct java_code_row){ off, row };
 	return 0;
 }

@@ -16,7 +16,7 @@ struct place {
 	struct sonde_code_range code;
 	uint32_t off;
 	bool is_nmethod, is_safepoint, is_adapter;
-	uint32_t stub_bytes; /* of a RuntimeStub; buffers of several have no frame size (CodeBlob::frame_size) */
+	uint32_t frame_bytes; /* of a RuntimeStub, too; buffers of several stubs have no frame size (CodeBlob::frame_size) */
 };
 
 /* 0; -ESTALE: another blob is there. */
@@ -36,8 +36,7 @@ static int place_read(const struct java_process *process, const struct runtime_m
 	if (err)
 		return err;
 	ret_place->is_safepoint = !memcmp(text, "SafepointBlob", sizeof(text));
-	ret_place->stub_bytes =
-	    ret_place->is_nmethod ? 0 : (uint32_t)java_blob_field(&ret_place->header, process->java.blob_frame_size, 4) * 8;
+	ret_place->frame_bytes = (uint32_t)java_blob_field(&ret_place->header, process->java.blob_frame_size, 4) * 8;
 	ret_place->is_adapter = !memcmp(text, "I2C/C2I adapters", sizeof(text));
 	ret_place->code = java_blob_code(&ret_place->header);
 	if (ret_place->code.start_pc < frame->code || ret_place->code.end_pc < ret_place->code.start_pc)
@@ -68,9 +67,8 @@ static int read_code(const struct runtime_memory *memory, const struct place *pl
 		.code = bytes,
 		.size = (uint32_t)size,
 		.pc = place->code.start_pc,
-		.frame_bytes =
-		    place->is_nmethod ? (uint32_t)java_blob_field(&place->header, place->header.process->java.blob_frame_size, 4) * 8 : 0,
-		.stub_bytes = place->stub_bytes,
+		.frame_bytes = place->is_nmethod ? place->frame_bytes : 0,
+		.stub_bytes = place->is_nmethod ? 0 : place->frame_bytes,
 		.is_adapter = place->is_adapter,
 		.is_interrupting = place->is_safepoint && bytes[0] == PUSH_BX,
 	    },
